@@ -17,11 +17,12 @@ from optgen import forks  # noqa: F401 (before any thread may import a part of t
 if TYPE_CHECKING:
     from optgen.api import load, parse
     from optgen.diagnostics import Diagnostic, Source, SpecErrors
-    from optgen.execute.piece import Box, Piece
+    from optgen.execute.piece import Box, Layout, Piece
     from optgen.execute.rule import UpdateRule
     from optgen.execute.state import State
     from optgen.execute.steps.step import BoundStep
     from optgen.execute.tensors.sparse import RowSparse
+    from optgen.precision import Precision
     from optgen.threads.pool import num_threads, set_num_threads
 
 __version__ = "0.1.0"
@@ -30,7 +31,9 @@ __all__ = [
     "BoundStep",
     "Box",
     "Diagnostic",
+    "Layout",
     "Piece",
+    "Precision",
     "RowSparse",
     "Source",
     "SpecErrors",
@@ -47,7 +50,8 @@ _MODULES = {
     **dict.fromkeys(("load", "parse"), "api"),
     **dict.fromkeys(("Diagnostic", "Source", "SpecErrors"), "diagnostics"),
     **dict.fromkeys(("num_threads", "set_num_threads"), "threads.pool"),
-    **dict.fromkeys(("Box", "Piece"), "execute.piece"),
+    **dict.fromkeys(("Box", "Layout", "Piece"), "execute.piece"),
+    "Precision": "precision",
     "UpdateRule": "execute.rule",
     "RowSparse": "execute.tensors.sparse",
     "State": "execute.state",

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from optgen import arguments, pipeline, specfiles
+from optgen import arguments, pipeline, precision, specfiles
 from optgen.diagnostics import Source, SpecErrors
 from optgen.execute.choice import Restarts
 from optgen.execute.cpu.device import Cpu
 from optgen.execute.protocols import Platform
 from optgen.execute.rule import UpdateRule
 from optgen.model import Optimizer
+from optgen.precision import Precision
 
 
 def parse(text: str | Source) -> Optimizer:
@@ -28,71 +29,56 @@ def parse(text: str | Source) -> Optimizer:
 
 def load(
     spec: str | os.PathLike[str] | Optimizer,
-    dtype: str = "float32",
+    dtype: str | Precision = "float32",
     *,
-    master: bool = False,
-    weights: str | None = None,
-    storage: str | Mapping[str, str] | None = None,
     target: str = "cpu",
     blocks_by_row: Restarts = False,
     scales_gradient: bool = False,
-    matmul: str = "float32",
     **values: Any,
 ) -> UpdateRule:
     """An optimizer; its kernels are compiled, or taken from the cache, when parameters need them.
 
     `spec` is the name of a spec that comes with the package (`adam`; `torch/adam` is that of torch.optim), the path of
-    a `.opt` file, or what `parse` returned. `dtype` is that of parameters and gradients: `float32`, `float64`,
-    `float16` or `bfloat16`. With `master` a parameter of 16 bits has a float32 weight beside it, which is what the
-    equations read and write. `weights` says how a new weight of 16 bits is rounded without a master, by default to
-    nearest: `stochastic`, up or down at random, so that the mean is right; or `kahan`, with what the last rounding lost
-    added, which a state `compensation` holds. `storage` says how elementwise states are stored, all of them or by name:
-    `float32`, `float16`, `bfloat16`, `float16_stochastic`, `bfloat16_stochastic` (rounded up or down at random),
-    `int8_dynamic` or `int8_linear` (blocks of 256 with a scale each), `int4_dynamic` (blocks of 128; in blocks, states
-    are float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise they have
-    the dtype of the weight, and are float32 with `weights`. `target` is `cpu`, or `cuda` for tensors of a GPU, which
-    come to the same bits there. With `scales_gradient`, steps multiply every gradient by `step.gradient_factor` as they
-    read it. With `blocks_by_row`, the blocks of quantized states restart at each row, so that a matrix can be cut
-    between any two rows; those of parameters with rows of less than 16 elements are then float32, too. With
-    `blocks_by_row="long"` they restart at rows of 256 elements and more only. `matmul` says how float32 matrices are
-    multiplied: `float32`, by the fastest code for this CPU; `bfloat16`, rounded to that, with sums in float32; or
-    `deterministic`, to the same bits on every CPU. `values` are the spec's flags, which choose the equations that are
-    compiled, and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or
-    `learning_rate`. One that the spec declares `per param` can be a list with a number for each parameter.
+    a `.opt` file, or what `parse` returned. `dtype` is that of parameters and gradients, or a `Precision`: a dtype with
+    masters, storages of states and the numbers of products. The other fields of a Precision can also be given one by
+    one, beside a dtype: `load("adam", "bfloat16", master=True)`.
+
+    `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits there. With `scales_gradient`, steps
+    multiply every gradient by `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of quantized
+    states restart at each row, so that a matrix can be cut between any two rows; those of parameters with rows of less
+    than 16 elements are then float32, too. With `blocks_by_row="long"` they restart at rows of 256 elements and more
+    only. `values` are the spec's flags, which choose the equations that are compiled, and its hyper-parameters, which
+    every step uses until a step changes them; the learning rate is `lr` or `learning_rate`. One that the spec declares
+    `per param` can be a list with a number for each parameter.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
-    dtype = str(dtype)
-    arguments.check_dtype(dtype, master, weights)
+    chosen = precision.taken(dtype, values)
     try:
         optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     except SpecErrors as errors:
         raise errors.with_traceback(None) from None
-    how: dict[str, Any] = {"blocks_by_row": blocks_by_row, "scales_gradient": scales_gradient}
-    how["matmul"] = arguments.check_matmul(matmul)
-    how |= {"master": master, "weights": weights, "storage": storage}
-    return rule_for(_platform(target), optimizer, dtype, values, **how)
+    platform = _platform(target)
+    return rule_for(platform, optimizer, chosen, values, blocks_by_row=blocks_by_row, scales_gradient=scales_gradient)
 
 
 def rule_for(
     platform: Platform,
     optimizer: Optimizer,
-    dtype: str,
+    precision: Precision,
     values: Mapping[str, Any],
     *,
-    master: bool,
-    storage: str | Mapping[str, str] | None,
-    weights: str | None = None,
-    **how: Any,
+    blocks_by_row: Restarts = False,
+    scales_gradient: bool = False,
 ) -> UpdateRule:
     """A checked spec on a platform; arguments and errors are those of `load`."""
-    arguments.check_dtype(dtype, master, weights)
+    dtype, weights = precision.dtype, precision.weights
     arguments.check_weights(optimizer, weights)
     args = arguments.resolve(optimizer, values)
     arguments.warn_of_subnormals(optimizer, dtype, {**args.values, **args.each})
-    storages = arguments.storages(optimizer, dtype, storage, weights)
-    how |= {"master": master, "weights": weights}
-    return UpdateRule(optimizer, args, dtype, storage=storages, target=platform, **how)
+    storages = arguments.storages(optimizer, dtype, precision.storage, weights)
+    how: dict[str, Any] = {"blocks_by_row": blocks_by_row, "scales_gradient": scales_gradient}
+    return UpdateRule(optimizer, args, precision, storages, target=platform, **how)
 
 
 def _platform(target: str) -> Platform:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from optgen.expressions import Call, Expr, Name, Number, is_draw, walk
+from optgen.expressions import Call, Expr, Name, Number, walk
 from optgen.facts import fact
-from optgen.lang.builtins import CONSTANTS, is_reduction
+from optgen.functions.table import is_draw, is_reduction
+from optgen.lang.builtins import CONSTANTS
 from optgen.model import COUNTS, PHASE, Flags, Kind, Optimizer, Program, StateDecl
 from optgen.polynomials import GRADIENT, NEW_WEIGHT, WEIGHT, Numbers, Polynomials, Terms, UnknownError, Values, constant
 

@@ -1,7 +1,6 @@
 """Interval analysis of a spec: the bounds of its values, for warnings and for the choice of a codec.
 
-An unknown bound is infinite. Bounds of exact arithmetic hold in floating point too, because rounding keeps order and
-sign. A value may be NaN whatever its bounds.
+An unknown bound is infinite. Those of functions are in their records (`optgen.functions`).
 """
 
 from __future__ import annotations
@@ -9,21 +8,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary
+from optgen.functions.interval import ALL, NONNEGATIVE, Bounds, power
+from optgen.functions.table import FUNCTIONS, elementwise_of, reduction_of
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, Optimizer, Program
 
-
-class Bounds(NamedTuple):
-    """The bounds of a value, both included."""
-
-    low: float
-    high: float
-
-
-ALL = Bounds(-math.inf, math.inf)
-NONNEGATIVE = Bounds(0.0, math.inf)
 ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -76,7 +66,7 @@ def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
         case Name():
             return names[expr.array_key]
         case Unary(op="-", operand=x):
-            return _negative(bounds_of(x, names))
+            return -bounds_of(x, names)
         case Transpose(operand=x):
             return bounds_of(x, names)
         case Binary(op="*", left=a, right=b) if a == b:
@@ -85,15 +75,11 @@ def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
             return _arithmetic("*", bounds_of(factor, names), _square(bounds_of(a, names)))
         case Binary(op="+" | "-" | "*" | "/" as op, left=a, right=b):
             return _arithmetic(op, bounds_of(a, names), bounds_of(b, names))
-        case Binary(op="^", left=a, right=b) | Call(function="pow", args=(a, b)):
-            return _power(bounds_of(a, names), bounds_of(b, names))
+        case Binary(op="^", left=a, right=b):
+            return power(bounds_of(a, names), bounds_of(b, names))
         case Call():
             return _call(expr, [bounds_of(x, names) for x in expr.args])
     return ALL
-
-
-def _negative(x: Bounds) -> Bounds:
-    return Bounds(-x.high, -x.low)
 
 
 def _arithmetic(op: str, a: Bounds, b: Bounds) -> Bounds:
@@ -113,51 +99,14 @@ def _arithmetic(op: str, a: Bounds, b: Bounds) -> Bounds:
 
 
 def _square(x: Bounds) -> Bounds:
-    return _power(x, Bounds(2.0, 2.0))
-
-
-def _power(base: Bounds, exponent: Bounds) -> Bounds:
-    even = exponent.low == exponent.high and exponent.low % 2 == 0
-    if base.low < 0 and not even:
-        return ALL
-    if (base.low >= 0 and base.high <= 1 and exponent.low >= 0) or (base.low >= 1 and exponent.high <= 0):
-        return Bounds(0.0, 1.0)
-    return NONNEGATIVE
+    return power(x, Bounds(2.0, 2.0))
 
 
 def _call(call: Call, args: list[Bounds]) -> Bounds:
-    match call.function, args:
-        case "sqrt" | "abs" | "norm" | "rms" | "std" | "exp", _:
-            return NONNEGATIVE
-        case "tanh" | "sign" | "erf" | "sin" | "cos" | "rademacher", _:
-            return Bounds(-1.0, 1.0)
-        case "atan" | "atan2", _:
-            return Bounds(-math.pi, math.pi)
-        case "uniform" | "sigmoid", _:
-            return Bounds(0.0, 1.0)
-        case "sum" | "float32" | "bfloat16" | "stored", [x]:
-            return Bounds(0.0 if x.low >= 0 else -math.inf, 0.0 if x.high <= 0 else math.inf)
-        case "mean" | "max" | "min", [x]:
-            return x
-        case "max", several:
-            return Bounds(max(x.low for x in several), max(x.high for x in several))
-        case "min", several:
-            return Bounds(min(x.low for x in several), min(x.high for x in several))
-        case "floor" | "ceil" | "round", [x]:
-            return Bounds(
-                *(round_(y) if math.isfinite(y) else y for round_, y in ((math.floor, x.low), (math.ceil, x.high)))
-            )
-        case "mod", [_, divisor]:
-            return Bounds(min(divisor.low, 0.0), max(divisor.high, 0.0))
-        case "where", [_, a, b]:
-            return Bounds(min(a.low, b.low), max(a.high, b.high))
-        case "clip", [x, most]:
-            return _clip(x, _negative(most), most)
-        case "clip", [x, least, most]:
-            return _clip(x, least, most)
-    return ALL
-
-
-def _clip(x: Bounds, least: Bounds, most: Bounds) -> Bounds:
-    """The bounds of `clip(x, least, most)`. Either bound may be unset, so it counts only where it reaches beyond x."""
-    return Bounds(min(x.low, most.low), max(x.high, least.high))
+    function = FUNCTIONS[call.function]
+    if (reduction := reduction_of(call)) is not None:
+        return reduction.bounds(*args)
+    if (elementwise := elementwise_of(call)) is not None:
+        return elementwise.bounds(*args)
+    fixed = function.draw or function.matrices
+    return ALL if fixed is None else fixed.bounds

@@ -1,4 +1,5 @@
-"""The user's folder for what optgen keeps from one process to the next: the cache, and what `optgen tune` found."""
+"""The user's folder for what optgen keeps from one process to the next: the cache, and what `optgen tune` found; and
+the one for kernels that debuggers read."""
 
 from __future__ import annotations
 
@@ -19,7 +20,24 @@ def place() -> Path:
 
 def folder() -> Path | None:
     """The folder at `place()`, made if it is missing; None if it cannot be made, or is open to others."""
-    path = place()
+    return _made(place())
+
+
+def debug_folder() -> Path | None:
+    """The folder `$OPTGEN_DEBUG_DIR`, made if it is missing; None if the variable is not set. With it, kernels know the
+    lines of their equations, and are loaded from shared libraries there. ValueError for one that cannot be made, or is
+    open to others: its code is executed."""
+    chosen = os.environ.get("OPTGEN_DEBUG_DIR")
+    if not chosen:
+        return None
+    path = _made(Path(os.path.expanduser(chosen)))
+    if path is None:
+        raise ValueError(f"OPTGEN_DEBUG_DIR={chosen}: {UNUSED}")
+    return path.absolute()
+
+
+def _made(path: Path) -> Path | None:
+    """A folder, made if it is missing; None if it cannot be made, or is open to others."""
     if _has_no_home(path):
         return None
     try:
@@ -40,5 +58,5 @@ def is_private(path: Path) -> bool:
 
 
 def _has_no_home(path: Path) -> bool:
-    """Whether a path begins with a `~` that stands for nothing, as the user has no home."""
-    return path.parts[:1] == ("~",)
+    """Whether a path begins with a `~` that stands for nothing: the user has no home, or there is no such user."""
+    return path.parts[:1] != () and path.parts[0].startswith("~")

@@ -14,8 +14,8 @@ from optgen.ir import Buffer, Kernel, ReductionLevel, ShardGranularity
 from optgen.model import Kind
 
 if TYPE_CHECKING:
-    from optgen.backends.ptx import GpuModule
-    from optgen.backends.ptx.table import Counts, Launch
+    from optgen.backends.gpu import GpuModule
+    from optgen.backends.gpu.table import Counts, Launch
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def pack_ptx(kernel: Kernel, module: GpuModule, text: bytes, host: bytes) -> byt
 
 
 def unpack_ptx(symbol: str, dtype: str, entry: bytes) -> PtxKernel:
-    from optgen.backends.ptx.table import Counts, Launch
+    from optgen.backends.gpu.table import Counts, Launch
 
     signature, code = _unpack(entry)
     size = signature.pop("ptx")

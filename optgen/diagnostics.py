@@ -62,11 +62,21 @@ class Span:
 
 
 @dataclass(frozen=True)
+class FileLine:
+    """A line of a spec's file, by the name that the file has in messages. `line` counts from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class Source:
-    """The text of a spec, and its name in messages: a path, or `<text>`."""
+    """The text of a spec, and its name in messages: a path, or `<text>`. Of a text that was made of several ones,
+    `written` says of each row where that was written, None for a row that stands in no file; it is empty for others."""
 
     name: str
     text: str
+    written: tuple[FileLine | None, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -75,6 +85,12 @@ class Source:
     def line(self, number: int) -> str:
         lines = self.lines
         return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
+
+    def where(self, span: Span) -> FileLine | None:
+        """The line that a part of the text was written in; None for what stands in no file."""
+        if self.written:
+            return self.written[span.line - 1] if 1 <= span.line <= len(self.written) else None
+        return FileLine(self.name, span.line) if span.line else None
 
 
 @dataclass(frozen=True)

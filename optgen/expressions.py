@@ -8,14 +8,6 @@ from dataclasses import dataclass, field, replace
 from optgen.diagnostics import Span
 from optgen.groups import is_group
 
-REDUCTIONS = ("sum", "mean", "norm", "rms", "std", "max", "min")
-"""The functions that, of one argument, compute one number from many."""
-DRAWS = ("normal", "uniform", "rademacher")
-"""The functions whose results are random."""
-
-TRIANGLES = ("triu", "tril")
-"""The functions that keep a triangle of a matrix: upper, lower."""
-
 
 @dataclass(frozen=True)
 class Number:
@@ -122,42 +114,9 @@ class Call:
 Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
 
 
-MATRIX_FUNCTIONS = frozenset(
-    [
-        "trace",
-        "diag",
-        "identity",
-        "inverse_root",
-        "orthonormal",
-        "eigenvectors",
-        "eigenvalues",
-        "solve",
-        "singular_values",
-        "left_singular_vectors",
-        "right_singular_vectors",
-    ]
-)
-"""The functions that take or make matrices as a whole."""
-
-
-def is_of_matrices(expr: Expr) -> bool:
-    """Whether a node is a product, a transpose, or a call of a function of matrices."""
-    match expr:
-        case Binary(op="@") | Transpose():
-            return True
-        case Call(function=function):
-            return function in MATRIX_FUNCTIONS
-    return False
-
-
 def is_grouped(expr: Expr) -> bool:
     """Whether a node is a reduction of groups of rows or columns."""
     return isinstance(expr, Call) and is_group(expr.scope)
-
-
-def is_draw(expr: Expr) -> bool:
-    """Whether a node is a draw."""
-    return isinstance(expr, Call) and expr.function in DRAWS
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -1,65 +1,75 @@
-"""`os.fork` waits until no other thread is inside LLVM or is importing a module of this package.
+"""`os.fork` waits until no other thread of this package is inside LLVM or is importing a module.
 
 A forked child has only the thread that forked. A lock that another thread held stays locked there, and an import that
 was in progress never ends. Other locks are made anew in the child, by the modules that define them.
+
+llvmlite has a lock of its own around each call of LLVM, which it does not renew in a child. No thread of this package
+holds it during a fork, as all calls of the package are made by functions that hold `llvm`. Other users of llvmlite in
+the process are on their own, as they are without this package: a fork does not wait for them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
-import logging  # noqa: F401 (lark imports it, and it has hooks of its own, which are not to come in the middle of a fork)
 import os
 import sys
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
-PACKAGES = ("optgen", "llvmlite", "lark", "sympy", "mpmath", "ml_dtypes")
-"""What is imported when it is first needed, by whichever thread that is."""
-_held: Any = None
-"""The lock of LLVM while a thread that forks holds it; else None."""
+P = ParamSpec("P")
+R = TypeVar("R")
+
+packages = {"optgen", "llvmlite", "sympy", "mpmath", "ml_dtypes"}
+"""What is imported when it is first needed, by whichever thread that is. A package that builds on this one adds
+itself."""
+llvm = threading.RLock()
+"""Who calls LLVM, or frees what it made, holds this lock; a thread that forks does, too."""
 _holder: int | None = None
-"""The id of the thread that holds `_held`; None if none does."""
+"""The id of the thread that holds `llvm` for a fork; None if none does."""
 is_child = False
 """Whether this process was forked, by one that had imported this package: threads that it had are not here."""
 
 
-def _lock_of_llvm() -> Any:
-    """The lock that llvmlite holds during each call of LLVM, which has further locks of its own. None where llvmlite
-    is not imported: this module does not import it, as `import optgen` does not wait for LLVM."""
-    ffi = sys.modules.get("llvmlite.binding.ffi")
-    return getattr(getattr(ffi, "lib", None), "_lock", None)
+def calls_llvm(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that holds `llvm` until what it made of LLVM and does not return is freed."""
+
+    @functools.wraps(function)
+    def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+        with llvm:
+            return function(*args, **kwargs)
+
+    return locked
 
 
-def before_fork(*packages: str) -> None:
-    """Wait for LLVM, and keep it until the fork is done; wait for what is being imported of ours, and of `packages`."""
-    global _held, _holder
+def _before_fork() -> None:
+    """Take `llvm`, and wait for what other threads are importing of `packages`."""
+    global _holder
     waited: set[str] = set()
     while True:
-        lock = _lock_of_llvm()
-        if lock is not None and _holder != threading.get_ident():
-            lock.__enter__()
-            _held, _holder = lock, threading.get_ident()
-        new = _importing((*PACKAGES, *packages)) - waited
+        llvm.acquire()
+        new = _importing() - waited
         if not new:
+            _holder = threading.get_ident()
             return
-        let_go()  # an import may need LLVM, if only to free a module that the collector of garbage comes by
+        llvm.release()  # an import may need LLVM
         for name in new:
             with contextlib.suppress(Exception):  # whoever imports it hears of that
                 importlib.import_module(name)  # at once if this thread is the one that does
         waited |= new
 
 
-def let_go() -> None:
-    """Let go of LLVM, if this thread has it for a fork."""
-    global _held, _holder
+def _after_fork() -> None:
+    global _holder
     if _holder == threading.get_ident():  # not where this module was imported while the process forked
-        lock, _held, _holder = _held, None, None
-        lock.__exit__(None, None, None)
+        _holder = None
+        llvm.release()
 
 
-def _importing(packages: tuple[str, ...]) -> set[str]:
-    """The modules of packages that some thread is importing."""
+def _importing() -> set[str]:
+    """The modules of `packages` that some thread is importing."""
     modules = [(name, m) for name, m in list(sys.modules.items()) if name.partition(".")[0] in packages]
     return {name for name, m in modules if getattr(getattr(m, "__spec__", None), "_initializing", False)}
 
@@ -67,7 +77,7 @@ def _importing(packages: tuple[str, ...]) -> set[str]:
 def _begin_child() -> None:
     global is_child
     is_child = True
-    let_go()
+    _after_fork()
 
 
-os.register_at_fork(before=before_fork, after_in_parent=let_go, after_in_child=_begin_child)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_begin_child)

@@ -20,14 +20,13 @@ from optgen.expressions import (
     Expr,
     Name,
     Number,
-    is_draw,
     is_grouped,
-    is_of_matrices,
     is_over_workers,
     of_one_worker,
     walk,
 )
 from optgen.facts import fact
+from optgen.functions.matrices import is_of_matrices
 from optgen.groups import is_group, param_of
 from optgen.truth import partial_truth, truth
 
@@ -266,7 +265,7 @@ _OF_RATES = re.compile(r"^[ \t]*(lr_hint|schedule)[ \t].*\n?", re.MULTILINE)
 
 def _is_drawn_matrix(expr: Expr) -> bool:
     """Whether an expression is a draw of other dimensions than those of the parameter."""
-    return isinstance(expr, Call) and is_draw(expr) and kind_of_dims(expr.dims or AXES[Kind.ELEM])[0] is Kind.MATRIX
+    return isinstance(expr, Call) and bool(expr.dims) and kind_of_dims(expr.dims)[0] is Kind.MATRIX
 
 
 @dataclass(frozen=True)
@@ -333,6 +332,13 @@ class Optimizer:
     def computing(self) -> str:
         """The text without the lines about the rate, which change no code: what caches of code go by."""
         return _OF_RATES.sub("", self.source.text)
+
+    @property
+    def first_rate(self) -> float:
+        """The rate to begin with: the hint, or else the default of `lr`; 0.01 where that is none."""
+        default = self.all_params["lr"].default
+        found = self.lr_hint if self.lr_hint is not None else default
+        return 0.01 if found is None else found
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -405,8 +411,11 @@ class Optimizer:
     def joins_params(self) -> bool:
         """Whether parameters share values, so that one kernel has to update all of them: something is reduced over
         them, or a state is of kind shared."""
-        if any(s.kind is Kind.SHARED for s in self.states):
-            return True
+        return self.reduces_over_params or any(s.kind is Kind.SHARED for s in self.states)
+
+    @fact
+    def reduces_over_params(self) -> bool:
+        """Whether something is reduced over all parameters, as a sum of squares."""
         values = [*(e.value for e in (*self.update, *self.evaluate)), *self.starts()]
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 

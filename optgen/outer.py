@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Span
-from optgen.expressions import Call, Expr, Name, children, is_draw, is_over_workers, walk, with_children
+from optgen.expressions import Call, Expr, Name, children, is_over_workers, walk, with_children
+from optgen.functions.table import is_draw
 from optgen.model import Equation, Optimizer, Timing
 
 INNER, OUTER = "inner", "outer"

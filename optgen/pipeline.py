@@ -1,16 +1,18 @@
 """The compiler on one page: spec text -> checked model -> kernel IR -> passes -> LLVM IR -> object code | PTX.
 
-Every arrow is one function; `optgen show NAME --stage model|ir|llvm|asm|ptx` prints what is between them.
+Every arrow is one function; `optgen show NAME --stage model|kernel|ir|llvm|asm|ptx` prints what is between them.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from optgen import compiled, serial, specfiles, used
+from optgen.cache_folder import debug_folder
 from optgen.compiled import NativeKernel, PtxKernel
 from optgen.diagnostics import Source, SpecErrors
 from optgen.ir import Kernel, Phase, Variant
@@ -19,10 +21,13 @@ from optgen.objectcode import cache
 from optgen.observer import Observer, ignore
 
 if TYPE_CHECKING:
-    from optgen.backends.ptx import GpuModule
+    from optgen.backends.gpu import GpuModule
+    from optgen.backends.gpu.gpu_target import GpuTarget
     from optgen.backends.target import CpuTarget
     from optgen.lang.monitored import Monitored
     from optgen.stages.plan import KernelStage, Plan
+
+Code = TypeVar("Code", covariant=True)
 
 
 def check(source: Source) -> Optimizer:
@@ -52,9 +57,9 @@ def chain(spec: str) -> Source:
     def make() -> bytes:
         from optgen.lang.compose import chain
 
-        return chain(spec).text.encode()
+        return serial.dumps(chain(spec))
 
-    return Source(spec, cache.get(cache.key("chain", spec, *used.by_chain(spec)), make).decode())
+    return serial.loads(cache.get(cache.key("chain", spec, *used.by_chain(spec)), make), Source)
 
 
 def is_transform(source: Source) -> bool:
@@ -84,6 +89,13 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     from optgen.ir.verify import verify
 
     return replace(verify(build(optimizer, variant)), by_row=variant.by_row, boxes=variant.boxes)
+
+
+def build_whole(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Kernel:
+    """checked model -> kernel IR of one variant in stages, before it is cut: products and loops are operations."""
+    from optgen.stages.lower import build_whole
+
+    return build_whole(optimizer, variant, due, first=first)
 
 
 def stages(
@@ -179,30 +191,29 @@ def lower(kernel: Kernel, symbol: str, machine: CpuTarget, observe: Observer = i
     return text
 
 
-def object_code(kernel: Kernel, symbol: str, machine: CpuTarget, observe: Observer = ignore) -> tuple[Kernel, bytes]:
-    """kernel IR -> planned kernel, and its object code for the CPU."""
+def object_code(planned: Kernel, symbol: str, machine: CpuTarget, observe: Observer = ignore) -> bytes:
+    """planned kernel -> its object code for the CPU."""
     from optgen.backends import target
 
-    planned = plan(kernel, observe)
     module = target.compile_ir(lower(planned, symbol, machine, observe), machine)
     observe("LLVM's passes", module)
     code = module.object
     observe("object code", code)
-    return planned, code
+    return code
 
 
-def lower_ptx(kernel: Kernel, symbol: str) -> GpuModule:
-    """planned kernel -> LLVM IR text for GPUs of NVIDIA, and the launches of its functions."""
-    from optgen.backends import ptx
+def lower_gpu(kernel: Kernel, symbol: str, gpu: GpuTarget) -> GpuModule:
+    """planned kernel -> LLVM IR text for GPUs, and the launches of its functions."""
+    from optgen.backends.gpu import emit
 
-    return ptx.emit(_for_gpu(kernel), symbol)
+    return emit(_for_gpu(kernel), symbol, gpu)
 
 
-def lower_prologue(kernel: Kernel, symbol: str) -> str:
-    """planned kernel -> LLVM IR text of the same part for GPUs, where a capturable step computes it."""
-    from optgen.backends.ptx import prologue
+def lower_prologue(kernel: Kernel, symbol: str, gpu: GpuTarget) -> str:
+    """planned kernel -> LLVM IR text of the host's part for GPUs, where a capturable step computes it."""
+    from optgen.backends.gpu import prologue
 
-    return prologue.emit(_for_gpu(kernel), symbol)
+    return prologue.emit(_for_gpu(kernel), symbol, gpu)
 
 
 def lower_host(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
@@ -221,13 +232,87 @@ def _for_gpu(kernel: Kernel, calls_math: Callable[[Phase], bool] | None = None) 
     return verify(expand_math(verify(split_sweeps(kernel)), calls_math))
 
 
+# ---------------------------------------------------------------- backends
+
+
+class Backend(Protocol[Code]):
+    """What makes one kind of code of planned kernels, for one machine."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The kind of code, and all of the machine that it depends on, for the cache."""
+
+    def compile(self, kernel: Kernel, symbol: str) -> bytes:
+        """planned kernel -> LLVM IR -> the entry that the cache keeps."""
+
+    def load(self, symbol: str, dtype: str, entry: bytes) -> Code:
+        """The code of an entry, and what its callers need."""
+
+
+@dataclass(frozen=True)
+class CpuBackend:
+    """Object code for a CPU."""
+
+    machine: CpuTarget
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return "cpu", self.machine.triple, self.machine.cpu, self.machine.features
+
+    def compile(self, kernel: Kernel, symbol: str) -> bytes:
+        return compiled.pack_native(kernel, object_code(kernel, symbol, self.machine))
+
+    def load(self, symbol: str, dtype: str, entry: bytes) -> NativeKernel:
+        return compiled.unpack_native(symbol, dtype, entry)
+
+
+@dataclass(frozen=True)
+class GpuBackend:
+    """Code for a GPU, and object code of the part of a step that its host computes."""
+
+    gpu: GpuTarget
+    host: CpuTarget
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return "gpu", self.gpu.name, self.gpu.arch, *CpuBackend(self.host).key
+
+    def compile(self, kernel: Kernel, symbol: str) -> bytes:
+        from optgen.backends import target
+
+        module = lower_gpu(kernel, symbol, self.gpu)
+        text = self.gpu.compile(module.llvm)
+        code = target.compile_ir(lower_host(kernel, f"{symbol}_host", self.host), self.host, "registers").object
+        return compiled.pack_ptx(kernel, module, text, code)
+
+    def load(self, symbol: str, dtype: str, entry: bytes) -> PtxKernel:
+        return compiled.unpack_ptx(symbol, dtype, entry)
+
+
+@dataclass(frozen=True)
+class PrologueBackend:
+    """Code for a GPU of the host's part, which a capturable step launches first."""
+
+    gpu: GpuTarget
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return "prologue", self.gpu.name, self.gpu.arch
+
+    def compile(self, kernel: Kernel, symbol: str) -> bytes:
+        return self.gpu.compile(lower_prologue(kernel, symbol, self.gpu))
+
+    def load(self, symbol: str, dtype: str, entry: bytes) -> bytes:
+        return entry
+
+
 # ---------------------------------------------------------------- the whole way, through the cache
 
 
 def checked(source: Source) -> Optimizer:
     """`check`, from the cache where this text was checked before."""
-    key = cache.key("model", source.name, source.text, *used.by_spec(source))
-    return serial.loads(cache.get(key, lambda: serial.dumps(check(source))))
+    key = cache.key("model", source.name, source.text, repr(source.written), *used.by_spec(source))
+    return serial.loads(cache.get(key, lambda: serial.dumps(check(source))), Optimizer)
 
 
 def symbol(optimizer: Optimizer, variant: Variant) -> str:
@@ -249,82 +334,23 @@ def symbol(optimizer: Optimizer, variant: Variant) -> str:
 SHORT = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
 
 
-def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
-    """All the way to object code for this machine, from the cache where it was made before."""
+def code(
+    backend: Backend[Code], optimizer: Optimizer, variant: Variant, section: KernelStage | None = None, number: int = 0
+) -> Code:
+    """All the way to code of a variant, or of a section of its stages, which has this number in the variant; from the
+    cache where it was made before. If debuggers are to find lines, it has those of the spec's text."""
     from optgen.backends import target
 
-    host = target.host()
-    name = symbol(optimizer, variant)
+    name = symbol(optimizer, variant) + (f"_stage{number}" if section else "")
+    source = None if debug_folder() is None else optimizer.source
 
     def make() -> bytes:
-        return compiled.pack_native(*object_code(build(optimizer, variant), name, host))
+        whole = build_section(optimizer, variant, section) if section else build(optimizer, variant)
+        return backend.compile(plan(replace(whole, source=source)), name)
 
-    entry = cache.get(cache.key("cpu", *_key(optimizer, variant)), make)
-    return compiled.unpack_native(name, variant.dtype, entry)
-
-
-def native_section(optimizer: Optimizer, variant: Variant, section: KernelStage, number: int) -> NativeKernel:
-    """All the way to object code for this machine, from the cache where it was made before. `number` is that of the
-    section in its variant."""
-    from optgen.backends import target
-
-    host = target.host()
-    name = f"{symbol(optimizer, variant)}_stage{number}"
-
-    def make() -> bytes:
-        return compiled.pack_native(*object_code(build_section(optimizer, variant, section), name, host))
-
-    entry = cache.get(cache.key("section", name, repr(section), *_key(optimizer, variant)), make)
-    return compiled.unpack_native(name, variant.dtype, entry)
-
-
-def _key(optimizer: Optimizer, variant: Variant) -> tuple[str, ...]:
-    """All that object code for this machine depends on, for the cache."""
-    from optgen.backends import target
-
-    host, chosen = target.host(), json.dumps(asdict(variant), sort_keys=True)
-    return optimizer.computing, chosen, target.llvm_version(), host.triple, host.cpu, host.features
-
-
-def ptx(optimizer: Optimizer, variant: Variant, arch: str) -> PtxKernel:
-    """All the way to PTX and the host's part of a step, from the cache where they were made before."""
-
-    name = symbol(optimizer, variant)
-
-    def make() -> bytes:
-        return _packed_ptx(plan(build(optimizer, variant)), name, arch)
-
-    entry = cache.get(cache.key("cuda", *_key(optimizer, variant), arch), make)
-    return compiled.unpack_ptx(name, variant.dtype, entry)
-
-
-def _packed_ptx(kernel: Kernel, name: str, arch: str) -> bytes:
-    """planned kernel -> PTX, and object code of the host's part."""
-    from optgen.backends import target
-
-    host, module = target.host(), lower_ptx(kernel, name)
-    text = target.compile_ptx(module.llvm, arch).encode()
-    code = target.compile_ir(lower_host(kernel, f"{name}_host", host), host, "registers").object
-    return compiled.pack_ptx(kernel, module, text, code)
-
-
-def ptx_section(optimizer: Optimizer, variant: Variant, section: KernelStage, number: int, arch: str) -> PtxKernel:
-    """All the way to PTX and the host's part of a section, as `native_section`."""
-    name = f"{symbol(optimizer, variant)}_stage{number}"
-
-    def make() -> bytes:
-        return _packed_ptx(plan(build_section(optimizer, variant, section)), name, arch)
-
-    entry = cache.get(cache.key("cuda section", name, repr(section), *_key(optimizer, variant), arch), make)
-    return compiled.unpack_ptx(name, variant.dtype, entry)
-
-
-def prologue(optimizer: Optimizer, variant: Variant, arch: str) -> bytes:
-    """All the way to PTX of the prologue of a capturable step, from the cache where it was made before."""
-    from optgen.backends import target
-
-    def make() -> bytes:
-        module = lower_prologue(plan(build(optimizer, variant)), symbol(optimizer, variant))
-        return target.compile_ptx(module, arch).encode()
-
-    return cache.get(cache.key("cuda prologue", *_key(optimizer, variant), arch), make)
+    here = target.host()
+    compiler = target.llvm_version(), here.triple, here.cpu, here.features
+    lines = () if source is None else (repr(source), os.getcwd())
+    chosen = json.dumps(asdict(variant), sort_keys=True)
+    key = cache.key(*backend.key, *compiler, name, repr(section), optimizer.computing, chosen, *lines)
+    return backend.load(name, variant.dtype, cache.get(key, make))

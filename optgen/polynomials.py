@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Unary
-from optgen.lang.builtins import CONSTANTS, is_reduction
+from optgen.functions.table import elementwise_of
+from optgen.lang.builtins import CONSTANTS
 from optgen.model import COUNTS, Program
 from optgen.truth import COMPARISONS
 
@@ -56,18 +57,6 @@ def _where(condition: Numbers, a: Terms, b: Terms) -> Terms:
     return {key: x for key, x in found.items() if np.any(x)}
 
 
-_OF_ONE = "sqrt cbrt exp log log1p expm1 abs sign floor ceil sin cos tan tanh"
-FUNCTIONS: Mapping[str, Callable[..., Numbers]] = {
-    **{name: getattr(np, name) for name in _OF_ONE.split()},
-    "max": lambda *x: np.maximum.reduce(np.broadcast_arrays(*x)),
-    "min": lambda *x: np.minimum.reduce(np.broadcast_arrays(*x)),
-    "pow": np.power,
-    "mod": np.mod,
-    "clip": lambda x, a, b=None: np.clip(x, -a if b is None else a, a if b is None else b),
-}
-"""Functions of numbers."""
-ROUNDED = ("float32", "bfloat16")
-"""Functions whose rounding is of no account here."""
 OPERATORS: Mapping[str, Callable[[Numbers, Numbers], Numbers]] = {
     "^": operator.pow, "and": np.logical_and, "or": np.logical_or, **COMPARISONS
 }  # fmt: skip
@@ -124,10 +113,10 @@ class Polynomials:
                 return self.value(x)
             case Call(function="where", args=(condition, a, b)):
                 return self._choice(constant(self.value(condition)), a, b)
-            case Call(function=function, args=(x,)) if function in ROUNDED:
-                return self.value(x)
-            case Call(function=function, args=args) if function in FUNCTIONS and not is_reduction(expr):
-                return {(): FUNCTIONS[function](*(np.float64(constant(self.value(x))) for x in args))}
+            case Call(args=args) if (known := elementwise_of(expr)) is not None and not known.takes_matrix:
+                if known.rounds != "no":  # which is of no account here
+                    return self.value(args[0])
+                return {(): known.meaning(*(np.float64(constant(self.value(x))) for x in args))}
         raise UnknownError
 
     def _is_unset(self, name: str) -> bool:

@@ -1,10 +1,10 @@
-"""Checked models as JSON, so that a spec is parsed only once: the cache keeps the result."""
+"""Checked models and texts as JSON, so that a spec is parsed only once: the cache keeps the result."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from optgen import diagnostics, expressions, model
 
@@ -17,14 +17,17 @@ _CLASSES: dict[str, type] = {
 _FIELDS = {name: tuple(f.name for f in fields(cls)) for name, cls in _CLASSES.items()}
 
 
-def dumps(optimizer: model.Optimizer) -> bytes:
-    return json.dumps(_encode(optimizer), separators=(",", ":")).encode()
+T = TypeVar("T", model.Optimizer, diagnostics.Source)
 
 
-def loads(data: bytes) -> model.Optimizer:
-    optimizer = _decode(json.loads(data))
-    assert isinstance(optimizer, model.Optimizer)
-    return optimizer
+def dumps(x: model.Optimizer | diagnostics.Source) -> bytes:
+    return json.dumps(_encode(x), separators=(",", ":")).encode()
+
+
+def loads(data: bytes, expected: type[T]) -> T:
+    x = _decode(json.loads(data))
+    assert isinstance(x, expected)
+    return x
 
 
 def _encode(x: Any) -> Any:

@@ -118,6 +118,11 @@ def is_name(spec: str) -> bool:
     return not spec.endswith(".opt") and os.path.dirname(spec) in ("", *FAMILIES)
 
 
+def ships(name: str) -> bool:
+    """Whether it is the name of a spec that comes with optgen."""
+    return is_name(name) and place(name).is_file()
+
+
 def name_of(path: Path) -> str:
     """The name of the spec in a file: torch/adam for one of a family that comes with optgen, else that of the file."""
     family = path.parent.name

@@ -6,6 +6,7 @@ when the decorated function is called, so a module with one such function can st
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import threading
@@ -125,6 +126,22 @@ def setenv(name: str, value: str | None) -> None:
         os.environ.pop(name, None)
     else:
         os.environ[name] = value
+
+
+def keep_freed_memory() -> bool:
+    """Have the C library keep freed memory of arrays for the next ones, in the whole process, from now on.
+
+    By default, glibc gives large freed blocks back to the system, which has to clear the pages of the next ones.
+    Networks that are not hybridized allocate an array for each operator, and are slower without this. Blocks of
+    less than 32 MB, and 128 MB at the end of the heap, are then kept. Returns False where the C library has no such
+    setting: there, nothing changes.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    return mallopt is not None and all(mallopt(option, size) for option, size in _MALLOPT.items())
+
+
+_MALLOPT = {-3: 1 << 25, -1: 1 << 27}
+"""M_MMAP_THRESHOLD, at the most that glibc allows, and M_TRIM_THRESHOLD, in bytes."""
 
 
 def get_gpu_count() -> int:

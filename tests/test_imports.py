@@ -21,12 +21,14 @@ LAYERS: dict[str, list[str]] = {
     "optgen": [
         "cache_folder children diagnostics extras facts files forks groups names_elsewhere observer shapes",
         "expressions",
+        "functions",
         "truth",
         "model",
         "bounds by_name outer serial specfiles",
         "spec_identity used",
         "lang symbolic ir",
         "arguments polynomials",
+        "precision",
         "averages",
         "passes backends stages",
         "objectcode compiled",
@@ -42,6 +44,13 @@ LAYERS: dict[str, list[str]] = {
         "comparing pages",
         "cli",
         "__main__",
+    ],
+    "optgen.functions": [
+        "builder interval",
+        "math record",
+        "comparisons draws exponential matrices powers rounding trigonometric",
+        "reductions",
+        "table",
     ],
     "optgen.analysis": [
         "folding statement",
@@ -61,7 +70,7 @@ LAYERS: dict[str, list[str]] = {
         "answers",
         "__init__",
     ],
-    "optgen.comparing": ["comparison", "shown", "__init__"],
+    "optgen.comparing": ["comparison", "shown", "side_by_side", "__init__"],
     "optgen.library": [
         "c_text cpus systems gpus stages",
         "specs",
@@ -121,7 +130,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.pycuda": ["library", "gpu", "device", "__init__"],
     "optgen.loops": [
-        "language malloc",
+        "language",
         "compile code writes",
         "fallback_gemm",
         "numpy_blas",
@@ -203,18 +212,17 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "outer", "specfiles"},
-    "symbolic": {"diagnostics", "expressions", "truth", "model"},
-    "ir": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "shapes"},
-    "passes": {"diagnostics", "expressions", "truth", "model", "ir"},
-    "backends": {"cache_folder", "diagnostics", "expressions", "truth", "model", "ir"},
+    "lang": {"diagnostics", "expressions", "functions", "groups", "truth", "model", "bounds", "outer", "specfiles"},
+    "symbolic": {"diagnostics", "expressions", "functions", "truth", "model"},
+    "ir": {"diagnostics", "expressions", "functions", "groups", "truth", "model", "bounds", "shapes"},
+    "passes": {"diagnostics", "expressions", "functions", "truth", "model", "ir"},
+    "backends": {"cache_folder", "forks", "diagnostics", "expressions", "functions", "truth", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},
     "linalg": {"backends", "ir", "model", "objectcode", "threads", "loops"},
 }
 """What parts of optgen may import of the lines above them, where that is less than all."""
 
 LIBRARIES = {
-    "lark": {"lang"},
     "sympy": {"symbolic"},
     "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
@@ -314,6 +322,24 @@ def files_of(package: str, part: str) -> list[Path]:
     return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
 
 
+def test_the_picture_of_the_packages_is_fresh() -> None:
+    from tests import packages
+
+    drawn = packages.PICTURE.read_text(encoding="utf-8")
+    assert drawn == packages.picture(), "python -m tests.packages draws it anew"
+
+
+def test_the_map_of_contributing_has_every_part_of_optgen() -> None:
+    """A line for each package, in the order of the layers, and then the names of the single files."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("    optgen/\n")[2].partition("    runtime/\n")[0]
+    layer = {part: number for number, line in enumerate(LAYERS["optgen"]) for part in line.split()}
+    packages = re.findall(r"^ {6}(\w+)/ +\S", section, re.MULTILINE)
+    assert set(packages) == {part for part in layer if (ROOT / "optgen" / part).is_dir()}
+    assert packages == sorted(packages, key=layer.__getitem__)
+    assert layer.keys() - {*packages, "__init__", "__main__"} <= set(re.findall(r"`(\w+)`", section))
+
+
 def test_import_rules() -> None:
     broken = [f"{path.relative_to(ROOT)}: {rule}" for path in FILES for rule in broken_rules(path)]
     assert not broken, "\n".join(broken)
@@ -356,7 +382,7 @@ def test_tests_of_optgen_import_nothing_of_runtime() -> None:
 def test_slow_libraries_are_imported_when_they_are_needed() -> None:
     code = "import sys, optgen; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert not {"sympy", "lark", "ml_dtypes"} & set(found.split())
+    assert not {"sympy", "ml_dtypes"} & set(found.split())
 
 
 def test_the_rules_name_parts_that_exist() -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from optgen.analysis import equal
 from optgen.analysis.bound import bound
 from optgen.analysis.constant import constant_gradient
 from optgen.analysis.cut import cut
 from optgen.analysis.cycle import limit_cycle
-from optgen.analysis.equal import equals
 from optgen.analysis.rotation import rotation
 from optgen.analysis.scale import gradient_scale
 from optgen.analysis.sign import gradient_sign
@@ -19,7 +19,6 @@ from optgen.analysis.stability import stability
 from optgen.analysis.statement import Statement
 from optgen.analysis.subject import Subject, subject_of
 from optgen.analysis.weights import weight_scale
-from optgen.expressions import Name, walk
 from optgen.model import DIMENSIONS, Optimizer
 
 QUESTIONS: tuple[tuple[str, Callable[[Subject], list[Statement]]], ...] = (
@@ -32,12 +31,12 @@ QUESTIONS: tuple[tuple[str, Callable[[Subject], list[Statement]]], ...] = (
     ("constant-gradient", constant_gradient),
     ("stability", stability),
     ("limit-cycle", limit_cycle),
-    ("equals", lambda subject: equals(subject.spec)),
+    (equal.QUESTION, lambda subject: equal.equals(subject.spec)),
 )
 """The questions in the order of the answers, each with the function that answers it."""
 WIDTH = 80
 MOST_EQUAL = 8
-"""How many of the specs that are equal are for people to read."""
+"""How many equalities are for people to read."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,12 @@ class Analysis:
     @property
     def depends_on_shape(self) -> bool:
         """Whether sizes of the parameter decide which equations are computed."""
-        conditions = [f.condition for f in self.optimizer.flags if f.condition is not None]
-        return any(isinstance(x, Name) and x.id in DIMENSIONS for c in conditions for x in walk(c))
+        return any(not flag.names.isdisjoint(DIMENSIONS) for flag in self.optimizer.flags)
 
     @property
     def leading(self) -> tuple[Statement, ...]:
-        """The statements but for those of `equals` behind the first few, which have the fewest special arguments."""
-        left = {id(s) for s in self.of("equals")[MOST_EQUAL:]}
+        """The statements for people to read: all but the equalities that need the most special arguments."""
+        left = {id(s) for s in self.of(equal.QUESTION)[MOST_EQUAL:]}
         return tuple(s for s in self.statements if id(s) not in left)
 
     def to_json(self) -> dict[str, Any]:
@@ -88,5 +86,10 @@ def analyze(optimizer: Optimizer, **values: Any) -> Analysis:
 
     TypeError and ValueError for arguments that it does not have or that are out of range.
     """
-    subject = subject_of(optimizer, values)
-    return Analysis(optimizer, subject.shape, tuple(s for _, answer in QUESTIONS for s in answer(subject)))
+    return answered(subject_of(optimizer, values))
+
+
+def answered(subject: Subject, *, equalities: bool = True) -> Analysis:
+    """The answers about a subject; without `equalities`, which take ten seconds where they are not in the cache."""
+    asked = (answer for name, answer in QUESTIONS if equalities or name != equal.QUESTION)
+    return Analysis(subject.spec, subject.shape, tuple(s for answer in asked for s in answer(subject)))

@@ -15,9 +15,10 @@ import numpy as np
 
 from optgen.analysis.counts import CountDependence
 from optgen.analysis.subject import Subject
-from optgen.bounds import Bounds, bounds, bounds_of
+from optgen.bounds import bounds, bounds_of
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
-from optgen.lang.builtins import is_reduction
+from optgen.functions.interval import Bounds
+from optgen.functions.table import elementwise_of, is_reduction, reduction_of
 from optgen.model import Kind
 from optgen.polynomials import GRADIENT, Numbers, Polynomials, Terms, UnknownError, constant
 
@@ -25,11 +26,6 @@ LAST = 20000
 COUNT = np.append(np.arange(1.0, LAST + 1.0), float(1 << 40))
 """The counts of updates for which a bound is computed: the first ones, and one after which the start is forgotten."""
 INFINITE = np.full(COUNT.shape, math.inf)
-AT_MOST_ONE = ("sign", "tanh", "erf", "sin", "cos", "rademacher", "uniform", "sigmoid")
-NO_LARGER = ("abs", "float32", "mean", "max", "min", "rms")
-"""Functions whose results are no larger than the largest argument, up to rounding."""
-ROUGH = ("bfloat16", "stored")
-"""Functions that may round up by much."""
 LINEAR, SQUARE = (GRADIENT,), (GRADIENT, GRADIENT)
 
 
@@ -63,7 +59,8 @@ def largest_step(subject: Subject) -> LargestStep:
 
 
 def _is_rough(subject: Subject) -> bool:
-    return any(isinstance(e, Call) and e.function in ROUGH for _, x in subject.phases[0] for e in walk(x))
+    calls = [e for _, x in subject.phases[0] for e in walk(x) if isinstance(e, Call)]
+    return any(known.rounds == "much" for e in calls if (known := elementwise_of(e)) is not None)
 
 
 class _Sizes:
@@ -109,14 +106,13 @@ class _Sizes:
                 return np.minimum(self.of(x), largest) if self._holds_zero(limits) else largest
             case Call(function="sqrt", args=(x,)):
                 return np.sqrt(self.of(x))
-            case Call(function="atan" | "atan2" as function, args=args):
-                return np.full(
-                    COUNT.shape, math.pi / (1 if function == "atan2" and not self._is_positive(args[1]) else 2)
-                )
-            case Call(function=function) if function in AT_MOST_ONE:
-                return np.ones(COUNT.shape)
-            case Call(function=function, args=args) if function in NO_LARGER:
-                return np.maximum.reduce([self.of(x) for x in args])
+            case Call(args=args):
+                bound = bounds_of(expr, self.bounds)
+                known = elementwise_of(expr) or reduction_of(expr)
+                found = [np.full(COUNT.shape, max(-bound.low, bound.high))]
+                if known is not None and known.no_larger:  # up to rounding
+                    found.append(np.maximum.reduce([self.of(x) for x in args]))
+                return np.minimum.reduce(found)
         return INFINITE
 
     def _is_positive(self, expr: Expr) -> bool:

@@ -12,10 +12,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+import numpy as np
+
 from optgen.analysis.folding import folded
 from optgen.analysis.subject import Subject
-from optgen.bounds import Bounds, bounds, bounds_of
-from optgen.expressions import REDUCTIONS, Binary, Call, Expr, IsSet, Name, Number, Transpose, Unary, walk
+from optgen.bounds import bounds, bounds_of
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Transpose, Unary, walk
+from optgen.functions.interval import Bounds
+from optgen.functions.matrices import MATRIX_FUNCTIONS
+from optgen.functions.record import Elementwise, OfMatrices, Parity, Reduction
+from optgen.functions.table import elementwise_of, reduction_of
 from optgen.model import Equation, Program, StateDecl
 from optgen.symbolic.written import expression
 
@@ -49,6 +55,9 @@ class Factors(Protocol):
     def sign(self, k: Fraction) -> Fraction:
         """The character of the sign."""
 
+    def image(self, k: Fraction, parity: Parity, degree: str | None) -> Fraction | None:
+        """The character of a function of this parity and degree of a value; None if it has none."""
+
     def keeps_order(self, k: Fraction) -> bool:
         """Whether the larger one of two values of this character stays the larger one."""
 
@@ -67,6 +76,9 @@ class Scaling:
 
     def sign(self, k: Fraction) -> Fraction:
         return NEUTRAL
+
+    def image(self, k: Fraction, parity: Parity, degree: str | None) -> Fraction | None:
+        return None if degree is None else k * Fraction(degree)
 
     def keeps_order(self, k: Fraction) -> bool:
         return True
@@ -89,18 +101,14 @@ class SignFlip:
     def sign(self, k: Fraction) -> Fraction:
         return k
 
+    def image(self, k: Fraction, parity: Parity, degree: str | None) -> Fraction | None:
+        return {"odd": k, "even": NEUTRAL, "neither": None}[parity]
+
     def keeps_order(self, k: Fraction) -> bool:
         return k == NEUTRAL
 
     def times(self, a: Fraction, b: Fraction) -> Fraction:
         return (a + b) % 2
-
-
-ODD = ("tanh", "sin", "tan", "atan", "erf", "round")
-"""Functions f with f(-x) = -f(x)."""
-ZERO_AT_ZERO = (*ODD, "expm1", "log1p", "floor", "ceil")
-SAME = ("float32", "bfloat16", "stored", "triu", "tril", "trace", "diag")
-"""Functions that change nothing here: rounding, and parts of matrices."""
 
 
 @dataclass(frozen=True)
@@ -327,52 +335,36 @@ class _Characters:
     def _call(self, function: str, args: list[Character], expr: Call) -> Character:
         if not all(x.is_known for x in args):
             return UNKNOWN
-        if function in REDUCTIONS and len(args) == 1:
-            return self._reduced(function, args[0])
         match function, args:
             case "dot", [x, y]:
                 return self._product(x, y)
             case "solve", [a, b]:
                 return self._product(b, a, inverse=True)
-            case "sqrt", [x]:
-                return self._power(x, ONE / 2)
-            case "cbrt", [x]:
-                return self._power(x, ONE / 3) if x.k != 1 or isinstance(self.factors, Scaling) else x
             case "inverse_root", [a, _]:
                 n = _number(expr.args[1], self.values)
                 return self._power(a, None if not n else -1 / n) if self._is_ordered(a) else UNKNOWN
-            case "abs" | "singular_values", [x]:
-                return x if x.k is None else Character(self.factors.magnitude(x.k))
-            case "sign", [x]:
-                return x if x.k is None else Character(self.factors.sign(x.k))
-            case "eigenvalues", [x]:
-                return x if self._is_ordered(x) else UNKNOWN
-            case "eigenvectors" | "orthonormal" | "left_singular_vectors" | "right_singular_vectors", [x]:
-                return CONSTANT if self._is_ordered(x) else UNKNOWN
-            case (("min" | "max" | "mod"), [*_]):
-                found = self.join(*args)
-                return found if self._is_ordered(found) else UNKNOWN
             case "clip", [x, *bounds]:
                 return self._clip(x, bounds, expr)
             case "atan2", [y, x]:
                 return self._angle(y, x)
-        if function in SAME:
-            return args[0]
-        if function in ODD and args[0].k is not None and isinstance(self.factors, SignFlip):
-            return args[0]
-        if function in ZERO_AT_ZERO and args[0].k is None:
-            return ZERO
+        what = reduction_of(expr) or elementwise_of(expr) or MATRIX_FUNCTIONS.get(function)
+        if what is None:
+            return self._of_constants(args)
+        if len(args) > 1:
+            found = self.join(*args)
+            return found if what.degree == "1" and self._is_ordered(found) else self._of_constants(args)
+        (x,) = args
+        if x.k is None:
+            return ZERO if _of_zero(what) == 0 else CONSTANT
+        k = self.factors.image(x.k, what.parity, what.degree)
+        return self._of_constants(args) if k is None else Character(k)
+
+    def _of_constants(self, args: list[Character]) -> Character:
+        """What any function makes of values: it stays the same if they do."""
         return CONSTANT if all(x.k in (None, NEUTRAL) for x in args) else UNKNOWN
 
     def _is_ordered(self, x: Character) -> bool:
         return x.is_known and (x.k is None or self.factors.keeps_order(x.k))
-
-    def _reduced(self, function: str, x: Character) -> Character:
-        if x.k is None or function in ("sum", "mean"):
-            return x
-        if function in ("max", "min"):
-            return x if self._is_ordered(x) else UNKNOWN
-        return Character(self.factors.magnitude(x.k))
 
     def _clip(self, x: Character, bounds: list[Character], expr: Call) -> Character:
         """A clip: by one bound, from -bound to bound, which is the bound for all values if that is below 0."""
@@ -389,6 +381,13 @@ class _Characters:
         same = self.factors.magnitude(y.k or NEUTRAL) == self.factors.magnitude(x.k or NEUTRAL) or None in (y.k, x.k)
         keeps = x.k is None or self.factors.keeps_order(x.k)
         return Character(self.factors.sign(y.k or NEUTRAL)) if same and keeps else UNKNOWN
+
+
+def _of_zero(what: Elementwise | Reduction | OfMatrices) -> float | None:
+    """What a function of one argument is where that is 0; None if that is not one number."""
+    if isinstance(what, OfMatrices):
+        return what.of_zeros
+    return float(what.meaning(np.zeros((1, 1) if isinstance(what, Elementwise) else 2)).item())
 
 
 def _is_of_zeros(condition: Expr, driven: Collection[str]) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from optgen.bounds import Bounds, bounds_of
+from optgen.bounds import bounds_of
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
+from optgen.functions.interval import Bounds
 from optgen.model import COUNTS
 
 FORGOTTEN = 1e-6

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from optgen.analysis.statement import Statement, Verdict
 from optgen.analysis.subject import Subject
 from optgen.analysis.trial import SAID, RandomRun, agree, changes, holds, rounding
-from optgen.expressions import Call, Expr, Name, is_draw, is_grouped, is_of_matrices, walk
-from optgen.lang.builtins import is_reduction
+from optgen.expressions import Call, Expr, Name, is_grouped, walk
+from optgen.functions.matrices import is_of_matrices
+from optgen.functions.table import is_draw, is_reduction
 from optgen.model import DIMENSIONS, Kind
 
 QUESTION = "cut"

@@ -38,7 +38,7 @@ from optgen.analysis.settings import (
     variant,
 )
 from optgen.analysis.statement import Statement, Verdict
-from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, walk
+from optgen.expressions import Binary, Expr, IsSet, Name, Number, walk
 from optgen.model import Optimizer, Program
 from optgen.objectcode import cache
 from optgen.symbolic.written import expression
@@ -196,7 +196,7 @@ def _said(pair: Pair, title: str, name: str, verdict: Verdict, *, changing: bool
     claim = f"{called(title, own_words(own, first))} is {called(name, other_words(theirs, second, own))}"
     text = claim + ("" if changing else " at a constant rate")
     text += "" if together.agree_in_reals(pair, changing=changing, zeros=True) else " for g ≠ 0"
-    text += " for a model of a single parameter" if any(map(_sums_over_params, pair.specs)) else ""
+    text += " for a model of a single parameter" if any(x.reduces_over_params for x in pair.specs) else ""
     text += "".join(f" while {condition}" for condition in _held(pair))
     text += f" {together.SAID}" if verdict is Verdict.RUN else ""
     return Statement(QUESTION, claim, f"{text}{_defaults(pair, name)}.", verdict)
@@ -216,11 +216,6 @@ def _held(pair: Pair) -> list[str]:
                     continue
             found.append(f"{'' if flags.get(flag.name) else 'not '}({expression(flag.condition)})")
     return found
-
-
-def _sums_over_params(spec: Optimizer) -> bool:
-    """Whether a value is reduced over all parameters of a model. What is compared is a model of one."""
-    return any(isinstance(x, Call) and x.scope == "params" for e in spec.update for x in walk(e.value))
 
 
 def _defaults(pair: Pair, name: str) -> str:

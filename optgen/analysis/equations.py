@@ -14,8 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from optgen import arguments
-from optgen.expressions import DRAWS, Binary, Call, Expr, Name, Number, Transpose, Unary, walk
-from optgen.lang.builtins import CONSTANTS, is_reduction
+from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary, walk
+from optgen.functions.matrices import MATRIX_FUNCTIONS
+from optgen.functions.table import elementwise_of, is_draw, is_reduction, reduction_of
+from optgen.lang.builtins import CONSTANTS
 from optgen.model import EPSILON, PHASE, Equation, Flags, Kind, Loop, Optimizer, Program, StateDecl, Timing
 
 Numbers = Any
@@ -44,8 +46,8 @@ class NumberSystem(Protocol):
 
 SHAPE = (2, 3)
 """The rows and columns of the parameter that stands for all."""
-_MIXED = ("inverse_root", "orthonormal", "eigenvectors")
-"""The functions of matrices whose results have the dimensions of the argument."""
+_AXES = (("rows", "cols"), ())
+"""The dimensions of a matrix and of a number."""
 _LOGIC = {"and": np.logical_and, "or": np.logical_or}
 
 
@@ -243,7 +245,7 @@ class Steps:
                 return a.binary(op, self._value(left, env), self._value(right, env))
             case Call(function="clip"):
                 return self._clip(expr, env)
-            case Call(function=name) if name in DRAWS:
+            case Call() if is_draw(expr):
                 return self._draw(expr)
             case Call(function="identity", args=args):
                 rows, cols = self._lengths([x.id for x in (*args, *args)[:2] if isinstance(x, Name)])
@@ -278,33 +280,72 @@ class Steps:
 
     def _call(self, call: Call, args: list[Numbers]) -> Numbers:
         a, name = self.arithmetic, call.function
-        if is_reduction(call):
-            if name == "dot":
-                return self._reduced("sum", a.binary("*", *args), call.scope)
-            return self._reduced(name, args[0], call.scope)
+        if (reduction := reduction_of(call)) is not None:
+            folding = _Folding(a, self._axes(call))
+            return reduction.operations(folding, reduction.terms(folding, *args))
         if name == "where":
             return a.where(*args)
         if name == "trace":
             rows, cols = a.shape(args[0])[1:]
-            return self._reduced("sum", a.binary("*", args[0], self._eye(rows, cols)), None)
-        if name in _MIXED:
-            return a.mixed(name, *args)
-        return a.function(name, *args)
+            return a.fold("sum", a.binary("*", args[0], self._eye(rows, cols)), (1, 2))
+        if (known := elementwise_of(call)) is not None and known.takes_matrix:
+            kept = known.meaning(np.ones(a.shape(args[0])[1:])) != 0
+            return a.where(kept[None], args[0], a.constant("0"))
+        matrices = MATRIX_FUNCTIONS.get(name)
+        if matrices is None:
+            return a.function(name, *args)
+        if matrices.axes(*_AXES[: len(args)]) != _AXES[0]:
+            raise CannotTellError(name)
+        return a.mixed(name, *args)
 
-    def _reduced(self, name: str, x: Numbers, scope: str | None) -> Numbers:
-        a = self.arithmetic
-        if scope not in (None, "row", "col", "matrix", "params"):
-            raise CannotTellError(f"{name} per {scope}")
-        axes = {"row": (2,), "col": (1,)}.get(scope or "", (1, 2))
-        if name in ("sum", "max", "min"):
-            return a.fold(name, x, axes)
-        count = a.constant(str(int(np.prod([a.shape(x)[axis] for axis in axes]))))
-        if name == "mean":
-            return a.binary("/", a.fold("sum", x, axes), count)
-        if name == "std":
-            x = a.binary("-", x, a.binary("/", a.fold("sum", x, axes), count))
-        total = a.fold("sum", a.binary("*", x, x), axes)
-        return a.function("sqrt", total if name == "norm" else a.binary("/", total, count))
+    def _axes(self, call: Call) -> tuple[int, ...]:
+        """The axes of numbers that a reduction is over."""
+        if call.scope not in (None, "row", "col", "matrix", "params"):
+            raise CannotTellError(f"{call.function} per {call.scope}")
+        return {"row": (2,), "col": (1,)}.get(call.scope or "", (1, 2))
+
+
+class _Folding:
+    """The `Folding` of an arithmetic, over some axes of numbers."""
+
+    def __init__(self, arithmetic: NumberSystem, axes: tuple[int, ...]) -> None:
+        self.arithmetic, self.axes = arithmetic, axes
+
+    def const(self, x: float) -> Numbers:
+        return self.arithmetic.constant(repr(x))
+
+    def add(self, x: Numbers, y: Numbers) -> Numbers:
+        return self.arithmetic.binary("+", x, y)
+
+    def sub(self, x: Numbers, y: Numbers) -> Numbers:
+        return self.arithmetic.binary("-", x, y)
+
+    def mul(self, x: Numbers, y: Numbers) -> Numbers:
+        return self.arithmetic.binary("*", x, y)
+
+    def div(self, x: Numbers, y: Numbers) -> Numbers:
+        return self.arithmetic.binary("/", x, y)
+
+    def sqrt(self, x: Numbers) -> Numbers:
+        return self.math("sqrt", x)
+
+    def abs(self, x: Numbers) -> Numbers:
+        return self.math("abs", x)
+
+    def lt(self, x: Numbers, y: Numbers) -> Numbers:
+        return self.arithmetic.binary("<", x, y)
+
+    def select(self, condition: Numbers, x: Numbers, y: Numbers) -> Numbers:
+        return self.arithmetic.where(condition, x, y)
+
+    def math(self, function: str, x: Numbers) -> Numbers:
+        return self.arithmetic.function(function, x)
+
+    def fold(self, how: str, x: Numbers) -> Numbers:
+        return self.arithmetic.fold(how, x, self.axes)
+
+    def count(self, x: Numbers) -> Numbers:
+        return self.arithmetic.constant(str(int(np.prod([self.arithmetic.shape(x)[axis] for axis in self.axes]))))
 
 
 def _around(loop: Loop | None) -> list[Loop]:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from optgen.analysis.equations import CannotTellError
+from optgen.functions.table import FUNCTIONS
 
 Array = np.ndarray[Any, Any]
 
@@ -235,10 +236,10 @@ class Field:
         return np.asarray(_elementwise(lambda v: pow(v, abs(n), self.p))(base), object)
 
     def function(self, name: str, *args: FieldNumber) -> FieldNumber:
-        x = args[0]
+        x, known = args[0], FUNCTIONS[name].elementwise
+        if known is not None and known.rounds != "no":
+            return x
         match name:
-            case "float32" | "bfloat16" | "stored":
-                return x
             case "sqrt":
                 root = self._whole_power(x.numbers, (self.p + 1) // 4)
                 self._flipped(root * root % self.p == x.numbers)
@@ -257,9 +258,6 @@ class Field:
                 return self._computed("-", self.function("exp", x), self.constant("1"))
             case "log1p":
                 return self.function("log", self._computed("+", self.constant("1"), x))
-            case "floor" | "ceil" | "round" if x.real is not None:
-                real = {"floor": np.floor, "ceil": np.ceil, "round": np.rint}[name](x.real)
-                return FieldNumber(_elementwise(lambda v: int(v) % self.p)(real), real)
             case "mod":
                 whole = self.function("floor", self._computed("/", *args))
                 return self._computed("-", x, self._computed("*", whole, args[1]))
@@ -267,8 +265,10 @@ class Field:
         def hashed(*numbers: int) -> int:
             return self.hashed(name, *numbers)
 
-        known = [a.real for a in args if a.real is not None]
-        reals = self._real_function(name, known) if len(known) == len(args) else None
+        real = [a.real for a in args if a.real is not None]
+        reals = self._real_function(name, real) if len(real) == len(args) else None
+        if known is not None and known.is_step and reals is not None:  # a whole number
+            return FieldNumber(_elementwise(lambda v: int(v) % self.p)(reals), reals)
         return FieldNumber(_elementwise(hashed, len(args))(*(a.numbers for a in args)), reals)
 
     def _real_function(self, name: str, real: Sequence[Any]) -> Any:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from optgen.analysis.equations import CannotTellError
+from optgen.functions.table import FUNCTIONS
 
 Array = np.ndarray[Any, Any]
 
-_OF_ONE = "sqrt cbrt exp log log1p expm1 tanh sin cos tan abs sign floor ceil"
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{name: getattr(np, name) for name in _OF_ONE.split()},
-    "atan": np.arctan, "atan2": np.arctan2, "round": np.rint, "mod": np.mod, "pow": np.float_power,
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": np.vectorize(math.erf, otypes=[float]),
-    "float32": lambda x: x, "bfloat16": lambda x: x, "stored": lambda x: x,
-    "max": lambda *xs: reduce(np.maximum, xs), "min": lambda *xs: reduce(np.minimum, xs),
-}  # fmt: skip
 _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "^": np.float_power,
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
@@ -39,9 +30,10 @@ class Reals:
         return np.asarray(_BINARY[op](a, b))
 
     def function(self, name: str, *args: Array) -> Array:
-        if name not in _FUNCTIONS:
+        known = FUNCTIONS[name].elementwise
+        if known is None or known.takes_matrix:
             raise CannotTellError(name)
-        return np.asarray(_FUNCTIONS[name](*args))
+        return args[0] if known.rounds != "no" else np.asarray(known.meaning(*args))
 
     def where(self, condition: Array, a: Array, b: Array) -> Array:
         return np.where(condition, a, b)

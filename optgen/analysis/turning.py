@@ -11,11 +11,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from optgen.analysis.subject import Subject
-from optgen.expressions import REDUCTIONS, Binary, Call, Expr, Name, Number, Transpose, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary
+from optgen.functions.matrices import MATRIX_FUNCTIONS
+from optgen.functions.record import Reduction
+from optgen.functions.table import elementwise_of, is_draw, reduction_of
 from optgen.model import AXES, Kind, Program, StateDecl
 
 ROWS, COLS = "rows", "cols"
-LINEAR = ("float32", "bfloat16", "stored")
 
 
 @dataclass(frozen=True)
@@ -224,40 +226,40 @@ class _Turnings:
 
     def _call(self, expr: Call) -> Turning:
         function, args = expr.function, expr.args
-        if function in ("norm", "rms") and len(args) == 1:
-            return self._reduced(expr.scope, self.of(args[0]), self.of(args[0]))
-        if function == "dot":
-            return self._reduced(expr.scope, self.of(args[0]), self.of(args[1]))
-        if function in REDUCTIONS and len(args) == 1:
-            if function in ("sum", "mean"):
-                match args[0]:
-                    case Binary(op="*", left=a, right=b):
-                        return self._reduced(expr.scope, self.of(a), self.of(b))
-                    case Binary(op="^", left=a, right=Number(value=2)):
-                        return self._reduced(expr.scope, self.of(a), self.of(a))
-                return self._reduced(expr.scope, self.of(args[0]), None)
-            value = self.of(args[0])
-            return self._reduced(expr.scope, value, None) if value.is_still else UNKNOWN
-        if function in LINEAR:
-            return self.of(args[0])
+        if (reduction := reduction_of(expr)) is not None:
+            return self._reduction(expr, reduction)
+        if is_draw(expr):
+            return UNKNOWN
+        if (known := elementwise_of(expr)) is not None:
+            if known.rounds != "no":
+                return self.of(args[0])
+            return UNKNOWN if known.takes_matrix else self._of_still([self.of(x) for x in args])
         if function == "identity":
             return self._identity(args)
+        found = self.of(args[0])
         if function == "trace":
-            found = self.of(args[0])
             return STILL if found.is_known and found.rows == found.cols else UNKNOWN
         if function == "inverse_root":
-            found = self.of(args[0])
             return found if found.is_known and not found.is_zero and found.rows == found.cols else UNKNOWN
-        if not args:  # a draw
-            return UNKNOWN
-        return self._of_still([self.of(x) for x in args]) if function not in MATRICES else UNKNOWN
+        assert function in MATRIX_FUNCTIONS, function
+        return UNKNOWN  # there is no rule for it
 
-
-MATRICES = (
-    "diag", "orthonormal", "eigenvectors", "eigenvalues", "solve", "singular_values", "left_singular_vectors",
-    "right_singular_vectors", "triu", "tril",
-)  # fmt: skip
-"""Functions of matrices for which there is no rule."""
+    def _reduction(self, expr: Call, what: Reduction) -> Turning:
+        """A sum of products, or of squares, turns as a contraction of their factors."""
+        args = expr.args
+        if what.of_squares:
+            return self._reduced(expr.scope, self.of(args[0]), self.of(args[0]))
+        if len(args) == 2:
+            return self._reduced(expr.scope, self.of(args[0]), self.of(args[1]))
+        if what.is_linear:
+            match args[0]:
+                case Binary(op="*", left=a, right=b):
+                    return self._reduced(expr.scope, self.of(a), self.of(b))
+                case Binary(op="^", left=a, right=Number(value=2)):
+                    return self._reduced(expr.scope, self.of(a), self.of(a))
+            return self._reduced(expr.scope, self.of(args[0]), None)
+        value = self.of(args[0])
+        return self._reduced(expr.scope, value, None) if value.is_still else UNKNOWN
 
 
 def _left(x: Axis, y: Axis | None, *, is_gone: bool) -> Axis | None:

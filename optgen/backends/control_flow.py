@@ -10,14 +10,17 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.backends.llvm import integer
-from optgen.backends.llvm_types import I32, I64, PTR
+from optgen.backends.llvm_types import I32, I64
 
 
 @contextmanager
-def loop(b: ll.IRBuilder, start: Any, stop: Any, step: int = 1, lanes: int | None = None) -> Iterator[Any]:
+def loop(
+    b: ll.IRBuilder, start: Any, stop: Any, step: int = 1, lanes: int | None = None, *, below_zero: bool = False
+) -> Iterator[Any]:
     """`for (i = start; i < stop; i += step)`: yields i, and leaves the builder behind the loop.
 
-    `lanes` is how many iterations LLVM shall do at once; without it, it takes as many as the widest type allows.
+    `lanes` is how many iterations LLVM shall do at once; without it, it takes as many as the widest type allows. With
+    `below_zero`, the first i may be negative: LLVM may take it for a number without a sign otherwise.
     """
     before = b.block
     head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
@@ -28,7 +31,7 @@ def loop(b: ll.IRBuilder, start: Any, stop: Any, step: int = 1, lanes: int | Non
     b.cbranch(b.icmp_signed("<", i, stop), body, after)
     b.position_at_end(body)
     yield i
-    i.add_incoming(b.add(i, integer(step), flags=["nsw", "nuw"]), b.block)
+    i.add_incoming(b.add(i, integer(step), flags=["nsw"] if below_zero else ["nsw", "nuw"]), b.block)
     back = b.branch(head)
     if lanes is not None:
         width = b.module.add_metadata(["llvm.loop.vectorize.width", I32(lanes)])
@@ -49,9 +52,7 @@ def text(module: ll.Module) -> str:
 @contextmanager
 def halving(b: ll.IRBuilder, start: Any) -> Iterator[tuple[Any, Callable[[Any], None]]]:
     """`for (count = start; count > 1; count = next)`: yields count and the function that sets the next one."""
-    with b.goto_entry_block():
-        cell = b.alloca(I64)
-    b.store(start, cell)
+    cell = variable(b, start)
     head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
     b.branch(head)
     b.position_at_end(head)
@@ -108,7 +109,7 @@ def array(b: ll.IRBuilder, type: ll.Type, count: int, align: int) -> Any:
     """
     with b.goto_entry_block():
         memory = b.alloca(type, count)
-    memory.align, memory.type = align, PTR
+    memory.align, memory.type = align, ll.PointerType(addrspace=b.module.stack)
     return memory
 
 
@@ -116,5 +117,6 @@ def variable(b: ll.IRBuilder, start: Any) -> Any:
     """A variable on the stack, made like an `array`; it is given its start value at each turn of a loop around it."""
     with b.goto_entry_block():
         memory = b.alloca(start.type)
+    memory.type = start.type.as_pointer(b.module.stack)
     b.store(start, memory)
     return memory

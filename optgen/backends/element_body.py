@@ -68,7 +68,7 @@ class ElementBody(ABC):
         env |= self.line_values()
         bitwise = read_bitwise(self.phase.instrs, self.m.consts)
         kept = self.m.kernel.stored_before(self.phase) if self.m.kernel.compute == "f64" else ()
-        for instr in self.phase.instrs:
+        for instr in self.m.in_lines(self.b, self.phase.instrs):
             flushes = self.m.machine_flushes and flushed_by_mode(instr, bitwise)
             match instr.op:
                 case ir.Load(buffer=name):

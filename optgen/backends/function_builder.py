@@ -17,8 +17,8 @@ from optgen.backends.layout import narrowed, widened
 from optgen.backends.llvm import at, fold, inline, integer, lower
 from optgen.backends.llvm_types import F64, I32, I64, TYPES, raw_type
 from optgen.backends.module_builder import Env, ModuleBuilder
+from optgen.functions.math import random
 from optgen.ir import IDENTITY, Instr, Phase, Value
-from optgen.ir.math import random
 from optgen.model import Kind
 
 
@@ -92,7 +92,7 @@ class FunctionBuilder(ABC):
     def host(self, phase: Phase, i: Any, count: Any, hyper: Callable[[str], Any]) -> None:
         """The host phase of tensor i, whose update count is the i64 `count`; `hyper` loads a hyper-parameter."""
         env: Env = {}
-        for instr in phase.instrs:
+        for instr in self.m.in_lines(self.b, phase.instrs):
             self.host_value(instr, env, i, count, hyper)
             if instr.result is not None:
                 self.keep(instr.result, env[instr.result], i)
@@ -111,7 +111,7 @@ class FunctionBuilder(ABC):
         """A phase that computes one number for tensor i, or for all tensors."""
         env: Env = {}
         self.fetch(phase, env, i)
-        for instr in phase.instrs:
+        for instr in self.m.in_lines(self.b, phase.instrs):
             self.scalar(instr, env, i)
             if instr.result is not None:
                 self.keep(instr.result, env[instr.result], i)
@@ -182,7 +182,7 @@ class FunctionBuilder(ABC):
         """
         b = self.b
         here = {x.result for x in phase.instrs}
-        for instr in phase.instrs:
+        for instr in self.m.in_lines(b, phase.instrs):
             for v in ir.operands(instr.op):
                 if v not in env and v not in here and v in kept:
                     env[v] = load(v)

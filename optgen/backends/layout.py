@@ -62,7 +62,7 @@ class RegionOffsets:
     end: Any
 
 
-class Layout:
+class WorkspaceLayout:
     """The places of a kernel's values in the workspace. In kernels for boxes, what is exchanged stands elsewhere.
 
     `slots`, `shared`, `rows` and `cols` number the values of each kind. `partials`, `row_partials` and `column_sums`

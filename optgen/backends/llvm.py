@@ -219,6 +219,11 @@ def _suffix(type: ll.Type) -> str:
     return f"v{type.count}{type.element.intrinsic_name}" if isinstance(type, ll.VectorType) else type.intrinsic_name
 
 
+def allow_flushing(f: ll.Function) -> None:
+    """Have LLVM know that the function runs in whatever mode of subnormal numbers; it takes it for IEEE's otherwise."""
+    set.add(f.attributes, '"denormal-fp-math"="dynamic,dynamic"')  # llvmlite's own `add` does not know it
+
+
 def integer(i: int) -> ll.Constant:
     """An i64."""
     return ll.Constant(I64, i)

@@ -18,11 +18,11 @@ _PERMUTE_TWO = "llvm.x86.avx512.vpermi2var.ps.512"
 
 
 class KernelModule(ll.Module):  # type: ignore[misc]
-    """An LLVM module, and how its machine finds entries of tables."""
+    """An LLVM module, how its machine finds entries of tables, and in which address space variables are."""
 
-    def __init__(self, name: str, lookup: LookupStyle) -> None:
+    def __init__(self, name: str, lookup: LookupStyle, stack: int = 0) -> None:
         super().__init__(name=name)
-        self.lookup = lookup
+        self.lookup, self.stack = lookup, stack
         self.tables: dict[tuple[float, ...], Any] = {}
 
 

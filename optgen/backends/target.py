@@ -8,6 +8,7 @@ from typing import Literal
 
 import llvmlite.binding as llvm
 
+from optgen import forks
 from optgen.backends import headroom
 
 
@@ -44,6 +45,7 @@ def _initialize_all() -> None:
 
 
 @functools.cache
+@forks.calls_llvm
 def host() -> CpuTarget:
     """This machine, with all features of its CPU."""
     _initialize()
@@ -79,6 +81,7 @@ def control_register(triple: str) -> ControlRegister | None:
     return FPCR if triple.startswith(("aarch64", "arm64")) else None
 
 
+@forks.calls_llvm
 def llvm_version() -> str:
     return ".".join(map(str, llvm.llvm_version_info))
 
@@ -91,28 +94,38 @@ class Compiled:
     _machine: llvm.TargetMachine
 
     @property
+    @forks.calls_llvm
     def llvm(self) -> str:
         return str(self._module)
 
     @property
+    @forks.calls_llvm
     def instructions(self) -> int:
         """How many instructions the functions of the module have."""
         return sum(1 for f in self._module.functions for block in f.blocks for _ in block.instructions)
 
     @property
+    @forks.calls_llvm
     def assembly(self) -> str:
         return str(self._machine.emit_assembly(self._module))
 
     @property
+    @forks.calls_llvm
     def object(self) -> bytes:
         return bytes(self._machine.emit_object(self._module))
 
+    @forks.calls_llvm
+    def __del__(self) -> None:
+        self._module.close()
 
+
+@forks.calls_llvm
 def code_bytes(code: bytes) -> int:
     """How many bytes of object code are instructions, and not constants or tables of symbols."""
     return sum(section.size() for section in llvm.ObjectFileRef.from_data(code).sections() if section.is_text())
 
 
+@forks.calls_llvm
 def data_layout(target: CpuTarget) -> str:
     """Of a target, which the text of a module must state if its pointers do not have 64 bits."""
     return str(_machine(target).target_data)
@@ -124,40 +137,41 @@ gains nothing from the rest, such as functions in C that are called once a step,
 "none": for text that is written as it shall be. The time of "all" is a half of that of compiling."""
 
 
+@forks.calls_llvm
 def compile_ir(text: str, target: CpuTarget, passes: Passes = "all") -> Compiled:
     """Parse, verify and optimise LLVM IR text for a target; RuntimeError if it is not well-formed, MemoryError if there
     is no room."""
     return Compiled(*_optimize(text, target, passes))
 
 
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120")
-"""The GPUs that PTX can be made for; it runs on these and on all later ones."""
-GPU_TRIPLE = "nvptx64-nvidia-cuda"
-OLDEST = ARCHITECTURES[0]
+@forks.calls_llvm
+def compile_gpu(text: str, triple: str, arch: str) -> Compiled:
+    """LLVM IR text for GPUs of an architecture, parsed, verified and optimised; errors as of `compile_ir`.
 
-
-def compile_ptx(text: str, arch: str) -> str:
-    """PTX for an architecture, of LLVM IR text, which is parsed, verified and optimised; errors as of `compile_ir`."""
+    Ask for `assembly` or for `object`, once: LLVM changes the module when it generates code, and for GPUs of AMD it
+    ends the process the second time.
+    """
     headroom.check(text)
-    machine = _gpu(arch)
+    machine = _gpu(triple, arch)
     module = llvm.parse_assembly(text)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return str(machine.emit_assembly(module))
+    return Compiled(module, machine)
 
 
-def gpu_layout() -> str:
+@forks.calls_llvm
+def gpu_layout(triple: str, arch: str) -> str:
     """The data layout of GPUs, which the text of a module must state."""
-    return str(_gpu(OLDEST).target_data)
+    return str(_gpu(triple, arch).target_data)
 
 
 @functools.cache
-def _gpu(arch: str) -> llvm.TargetMachine:
+def _gpu(triple: str, arch: str) -> llvm.TargetMachine:
     _initialize_all()
-    return llvm.Target.from_triple(GPU_TRIPLE).create_target_machine(cpu=arch, opt=2)
+    return llvm.Target.from_triple(triple).create_target_machine(cpu=arch, opt=2)
 
 
 @functools.cache

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from optgen.emit import Product, TargetProducts
 
 DTYPES = tuple(COMPUTE)
-TARGETS = ("cpu", "cuda")
+TARGETS = ("cpu", "cuda", "amdgpu")
+WITH_LIBRARIES = ("cpu", "cuda")
+"""Targets for which there are libraries in C; for others, there are bare kernels alone."""
 
 
 def register(commands: Commands) -> None:
@@ -59,7 +61,9 @@ def register(commands: Commands) -> None:
         "  optgen build --kernels\n"
         "      those of all specs, in generated/ of a checkout of optgen\n"
         "  optgen build --kernels --target cuda\n"
-        "      PTX, for programs that launch it themselves\n",
+        "      PTX, for programs that launch it themselves\n"
+        "  optgen build adam --target amdgpu --arch gfx90a -o out\n"
+        "      objects for GPUs of AMD, in out/adam; no GPU has run them yet\n",
     )
     parser.add_argument(
         "spec", nargs="*", metavar="SPEC", help="name or .opt file (default for kernels: all that come with optgen)"
@@ -82,20 +86,20 @@ def register(commands: Commands) -> None:
         "--storage", action="append", default=[], metavar="[STATE=]STORAGE", help="of states: as int8_dynamic"
     )
     parser.add_argument("--target", default="cpu", choices=TARGETS, help="what to compile for (default: cpu)")
-    common.add_arch(parser)
+    common.add_arch(parser, "; with --target amdgpu the GPUs: gfx90a, gfx942 or gfx1100")
     library.register(parser)
 
 
 def build(args: argparse.Namespace) -> int:
-    if args.arch and args.target != "cuda":
-        raise Usage("--arch is for --target cuda")
-    if args.kernels:
-        if library.given(args):
-            raise Usage(f"{library.given(args)[0]} is for libraries, and not for bare kernels")
-        return _kernels(args)
-    if not args.spec:
+    if args.arch and args.target == "cpu":
+        raise Usage("--arch is for --target cuda and --target amdgpu")
+    if not args.spec and not args.kernels:
         raise Usage("name the specs of a library; or --kernels, for bare kernels of all specs")
-    return library.build(args)
+    if not args.kernels and args.target in WITH_LIBRARIES:
+        return library.build(args)
+    if library.given(args):
+        raise Usage(f"{library.given(args)[0]} is for libraries, and not for bare kernels")
+    return _kernels(args)
 
 
 def _kernels(args: argparse.Namespace) -> int:
@@ -130,13 +134,17 @@ def _kernels(args: argparse.Namespace) -> int:
             if products:
                 _write(optimizer, target, products, folder)
             left_out = sum(optimizer.is_staged(flags) for flags in _chosen(optimizer, args.all))
-            note = f"; left out, as they multiply matrices and run from Python only: {left_out}" if left_out else ""
-            tqdm.write(f"{shown(folder)}: {len(products)} kernels{note}")
+            note = (
+                f"; left out, as their products, loops or timings run from Python only: {left_out}" if left_out else ""
+            )
+            count = f"{len(products)} kernel{'s' * (len(products) != 1)}"
+            tqdm.write(f"{shown(folder) if products else specfiles.name_of(path)}: {count}{note}")
             empty += [path] * (not products)
     if args.spec and empty:
         names = ", ".join(map(specfiles.name_of, empty))
-        why = "a step multiplies matrices between kernels, and runs from Python only"
-        print(f"optgen: {names}: no bare kernels: {why}", file=sys.stderr)
+        why = "a step has products or loops between kernels, and runs from Python only"
+        instead = "optgen.load(name) on CPUs, optgen.load(name, target='cuda') on GPUs of NVIDIA"
+        print(f"optgen: {names}: no bare kernels: {why}: {instead}", file=sys.stderr)
         return 1
     return 0
 
@@ -144,7 +152,7 @@ def _kernels(args: argparse.Namespace) -> int:
 def _target(args: argparse.Namespace) -> TargetProducts:
     from optgen import emit
 
-    return emit.CudaProducts(common.arch(args)) if args.target == "cuda" else emit.CpuProducts()
+    return emit.CpuProducts() if args.target == "cpu" else emit.GpuProducts(common.gpu(args, args.target))
 
 
 def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:

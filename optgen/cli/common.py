@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from optgen import files, specfiles
+from optgen import cache_folder, files, specfiles
 from optgen.cli import terminal
 from optgen.diagnostics import Source, SpecErrors, render
 from optgen.model import Optimizer
 
 if TYPE_CHECKING:
+    from optgen.backends.gpu.gpu_target import GpuTarget
+
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 else:
     Commands = object
@@ -32,6 +34,7 @@ def check_environment() -> None:
     try:
         pool.default_threads()
         cache.limit()
+        cache_folder.debug_folder()
     except ValueError as error:
         raise Usage(str(error)) from None
 
@@ -51,18 +54,23 @@ def command(
     return parser
 
 
-def add_arch(parser: argparse.ArgumentParser) -> None:
-    """The option --arch, which `arch` reads."""
-    parser.add_argument("--arch", metavar="SM", help="the oldest GPUs that PTX is for, sm_75 (default) to sm_120")
+def add_arch(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """The option --arch, which `gpu` reads."""
+    own = "the oldest GPUs that PTX is for, sm_75 (default) to sm_120"
+    parser.add_argument("--arch", metavar="ARCH", help=own + more)
 
 
-def arch(args: argparse.Namespace) -> str:
-    """The architecture for which PTX is made."""
-    from optgen.backends.target import ARCHITECTURES, OLDEST
+def gpu(args: argparse.Namespace, target: str = "cuda") -> GpuTarget:
+    """The GPUs that code is made for; Usage if there is no such architecture, or one must be chosen."""
+    from optgen.backends.gpu import TARGETS
 
-    if args.arch not in (None, *ARCHITECTURES):
-        raise Usage(f"--arch {args.arch}: it is one of {', '.join(ARCHITECTURES)}")
-    return args.arch or OLDEST
+    kind = TARGETS[target]
+    given, known = args.arch or kind.oldest, ", ".join(kind.architectures)
+    if given is None:
+        raise Usage(f"--target {target} needs --arch, as code for one of them runs on no other: {known}")
+    if given not in kind.architectures:
+        raise Usage(f"--arch {given}: it is one of {known}")
+    return kind(given)
 
 
 def path_of(spec: str) -> Path:

@@ -29,7 +29,7 @@ UNITS = {
     "tensor": "a block of threads computes the values of one tensor",
     "step": "one block of threads computes the values that all tensors share",
 }
-"""What each launch goes over (`optgen.backends.ptx.table.Unit`)."""
+"""What each launch goes over (`optgen.backends.gpu.table.Unit`)."""
 DECLARED = ("Hyper-parameters", "Flags", "States", "Inputs", "Requirements")
 ROOFLINE = ("matrix", "1e9 operations", "MB", "operations a byte", "at least", "limited by")
 COLUMNS = ("variant", "streams", "bytes", "flops", "sweeps", "100M parameters")
@@ -137,10 +137,11 @@ def _moved(verb: str, names: Sequence[str], bytes: float) -> str:
 
 def _launches(optimizer: Optimizer) -> str:
     from optgen import pipeline
+    from optgen.backends.gpu.nvidia import OLDEST
 
     found = []
     for flags, kernel in planned(optimizer):
-        units = [launch.unit for launch in pipeline.lower_ptx(kernel, optimizer.name).launches]
+        units = [launch.unit for launch in pipeline.lower_gpu(kernel, optimizer.name, OLDEST).launches]
         found.append((flags, ", ".join(units) or "none"))
     met = {unit for _, units in found for unit in units.split(", ")}
     return "\n".join([_by_setting(found), *(f"{unit}: {what}" for unit, what in UNITS.items() if unit in met)])

@@ -16,7 +16,7 @@ def register(commands: Commands) -> None:
         "gallery",
         gallery,
         "write a folder of pages about the specs that come with optgen",
-        "  optgen gallery -o site              all of them, in two minutes; open\n"
+        "  optgen gallery -o site              all of them, in three minutes; open\n"
         "                                      site/index.html\n"
         "  optgen gallery adam lion -o site    a few\n",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from optgen import specfiles
 from optgen.cli import workers
-from optgen.cli.common import Usage, arch, read, settings, shown, source_named, write
+from optgen.cli.common import Usage, gpu, read, settings, shown, source_named, write
 
 if TYPE_CHECKING:
     from optgen.library.files import Library
@@ -139,7 +139,7 @@ def _library(args: argparse.Namespace) -> Library:
             raise Usage(f"two specs are named {prefix!r}; their functions would have the same names")
         if prefix in _FUNCTIONS.split():
             raise Usage(f"'{prefix}': C has functions whose names begin with {prefix}_; give the spec another name")
-    gpu = _gpu(args)
+    own_gpu = _gpu(args)
     name = args.name or specs[0].prefix
     if len(specs) > 1 and not args.name:
         raise Usage(f"--name NAME: what a library of {len(specs)} specs is called")
@@ -148,7 +148,7 @@ def _library(args: argparse.Namespace) -> Library:
     if name in _HEADERS.split():
         raise Usage(f"--name {name}: C has a header or a library of this name; choose another one with --name")
     try:
-        return Library(name, specs, cpus.cpus(args.cpu, args.triple), systems.system(args.triple), gpu)
+        return Library(name, specs, cpus.cpus(args.cpu, args.triple), systems.system(args.triple), own_gpu)
     except ValueError as error:
         raise Usage(str(error)) from None
 
@@ -168,7 +168,7 @@ def _gpu(args: argparse.Namespace) -> LibraryGpu | None:
             "--cubin needs ptxas of the CUDA toolkit, which is not on the PATH; without it there is PTX, which "
             "the driver compiles"
         )
-    return LibraryGpu(arch(args), args.cubin)
+    return LibraryGpu(gpu(args).arch, args.cubin)
 
 
 def _library_spec(prefix: str, optimizer: Optimizer, args: argparse.Namespace) -> LibrarySpec:

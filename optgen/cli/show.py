@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from optgen import groups
 from optgen.cli import times
-from optgen.cli.common import Commands, Usage, add_arch, arch, command, read, settings, source_named
+from optgen.cli.common import Commands, Usage, add_arch, command, gpu, read, settings, source_named
+from optgen.cli.interleaved import assembly, llvm
+from optgen.diagnostics import Source
 from optgen.ir import COMPUTE, WEIGHTS, Kernel, Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Flags, Optimizer, Param, flags_text
@@ -14,10 +18,13 @@ from optgen.shapes import sizes
 from optgen.stages.plan import KernelStage
 from optgen.symbolic.written import expression
 
+if TYPE_CHECKING:
+    from optgen.backends.gpu.gpu_target import GpuTarget
+
 DTYPES = tuple(COMPUTE)
 SHAPE = (768, 768)
 """The shape of the parameter for which a variant is shown."""
-STAGES = ("spec", "model", "ir", "llvm", "asm", "nvvm", "ptx")
+STAGES = ("spec", "model", "kernel", "ir", "llvm", "asm", "nvvm", "ptx")
 
 
 def register(commands: Commands) -> None:
@@ -29,6 +36,8 @@ def register(commands: Commands) -> None:
         "  optgen show 'adam with lookahead'     the spec without uses of others\n"
         "  optgen show adam --stage model        equations of one variant, with the kind\n"
         "                                        of every value\n"
+        "  optgen show muon --stage kernel       the kernel before it is cut into stages\n"
+        "                                        and sweeps\n"
         "  optgen show adam --stage ir           the kernel as backends take it\n"
         "  optgen show adam --stage llvm         LLVM IR before LLVM optimises it\n"
         "  optgen show adam --stage nvvm         LLVM IR for NVIDIA's GPUs\n"
@@ -59,7 +68,7 @@ def show(args: argparse.Namespace) -> int:
 
     if args.arch and args.stage != "ptx":
         raise Usage("--arch is for --stage ptx" + ("; --times compiles for this CPU" if args.times else ""))
-    oldest, given = arch(args), settings(args.set)
+    chosen, given = gpu(args), settings(args.set)
     source = source_named(args.spec)
     optimizer = read(source)
     try:
@@ -83,15 +92,28 @@ def show(args: argparse.Namespace) -> int:
     if args.stage == "model":
         print(model_text(optimizer, flags))
         return 0
+    if args.stage == "kernel":
+        print(_whole_text(optimizer, variant), end="")
+        return 0
     if optimizer.is_staged(flags):
-        _show_stages(optimizer, variant, args.stage, oldest)
+        _show_stages(optimizer, variant, args.stage, chosen)
     else:
         kernel = pipeline.plan(pipeline.build(optimizer, variant))
-        print(_kernel_text(kernel, pipeline.symbol(optimizer, variant), args.stage, oldest), end="")
+        print(_kernel_text(optimizer.source, kernel, pipeline.symbol(optimizer, variant), args.stage, chosen), end="")
     return 0
 
 
-def _show_stages(optimizer: Optimizer, variant: Variant, stage: str, oldest: str) -> None:
+def _whole_text(optimizer: Optimizer, variant: Variant) -> str:
+    """The kernel of a variant before it is cut, in an update that computes everything."""
+    from optgen import pipeline
+    from optgen.ir.text import to_text
+
+    if optimizer.is_staged(variant.flags):
+        return to_text(pipeline.build_whole(optimizer, variant, optimizer.timings, first=False))
+    return to_text(pipeline.build(optimizer, variant))
+
+
+def _show_stages(optimizer: Optimizer, variant: Variant, stage: str, chosen: GpuTarget) -> None:
     """Print the kernels of a step with calls between them, of an update that computes everything."""
     from optgen import pipeline
 
@@ -102,23 +124,25 @@ def _show_stages(optimizer: Optimizer, variant: Variant, stage: str, oldest: str
         if isinstance(section, KernelStage):
             kernel = pipeline.plan(pipeline.build_section(optimizer, variant, section))
             symbol, number = f"{pipeline.symbol(optimizer, variant)}_stage{number}", number + 1
-            print(f"\n{_kernel_text(kernel, symbol, stage, oldest)}", end="")
+            print(f"\n{_kernel_text(optimizer.source, kernel, symbol, stage, chosen)}", end="")
 
 
-def _kernel_text(kernel: Kernel, symbol: str, stage: str, oldest: str) -> str:
-    """A planned kernel at a stage from `ir` on."""
+def _kernel_text(source: Source, kernel: Kernel, symbol: str, stage: str, chosen: GpuTarget) -> str:
+    """A planned kernel at a stage from `ir` on; below that, with the equations of its source as comments."""
     from optgen import pipeline
     from optgen.backends import target
     from optgen.ir.text import to_text
 
     if stage == "ir":
         return to_text(kernel)
+    kernel = replace(kernel, source=source)
     if stage in ("nvvm", "ptx"):
-        text = pipeline.lower_ptx(kernel, symbol).llvm
-        return (text if stage == "nvvm" else target.compile_ptx(text, oldest)).rstrip("\n") + "\n"
+        text = pipeline.lower_gpu(kernel, symbol, chosen).llvm
+        made = llvm(text, source) if stage == "nvvm" else assembly(chosen.compile(text).decode(), source)
+        return made.rstrip("\n") + "\n"
     host = target.host()
     text = pipeline.lower(kernel, symbol, host)
-    return text if stage == "llvm" else target.compile_ir(text, host).assembly
+    return llvm(text, source) if stage == "llvm" else assembly(target.compile_ir(text, host).assembly, source)
 
 
 def _param(p: Param) -> str:

@@ -78,7 +78,7 @@ def compile_and_load(
     for k, kernel in enumerate(_kernels(optimizer, variant, values, observe)):
         observe("build", kernel)
         name = f"{symbol}{k}"
-        _, code = pipeline.object_code(kernel, name, target.host(), observe)
+        code = pipeline.object_code(pipeline.plan(kernel, observe), name, target.host(), observe)
         observe("link", link.link(code, name, f"{name}_workspace"))
 
 

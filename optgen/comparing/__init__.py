@@ -1,6 +1,9 @@
-"""Two optimizers side by side: the equations that differ, costs, what follows from the equations, and their race."""
+"""Two optimizers side by side: the equations that differ, costs, what follows from the equations, and their race.
 
-from optgen.comparing import shown
-from optgen.comparing.comparison import Comparison, compare
+`optgen.symbolic.renaming` finds names that correspond, and `optgen.symbolic.difference` the equations that differ.
+"""
 
-__all__ = ["Comparison", "compare", "shown"]
+from optgen.comparing.comparison import Comparison
+from optgen.comparing.side_by_side import compare
+
+__all__ = ["Comparison", "compare"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from optgen.analysis import Statement
 from optgen.comparing.comparison import Comparison, StepCosts
+from optgen.races import table
 from optgen.races.table import columns as aligned
 from optgen.symbolic.difference import LESS, MORE
 
@@ -27,6 +28,16 @@ class ComparisonPart:
     head: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     note: str = ""
+
+
+class ShownComparison(Comparison):
+    """A comparison that prints in lines of at most 80 columns, and shows itself as tables in a notebook."""
+
+    def __str__(self) -> str:
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 def parts(found: Comparison, width: int = WIDTH) -> Iterator[ComparisonPart]:
@@ -184,8 +195,4 @@ def _race(found: Comparison, room: int) -> ComparisonPart:
         f"Out of date, as a spec, a task or the protocol has changed: {', '.join(found.stale)}. " if found.stale else ""
     )
     note = f"{old}From stored baselines; again: {command}"
-    return ComparisonPart(title, (*str(found.race).splitlines(), *_wrapped(note, room)), note=note)
-
-
-Comparison.__str__ = text
-Comparison._repr_html_ = as_html
+    return ComparisonPart(title, (*table.text(found.race).splitlines(), *_wrapped(note, room)), note=note)

@@ -1,15 +1,15 @@
 """Products of the compiler: a manifest (JSON) for loading kernels, C headers for linking or launching them,
-documentation."""
+documentation. `reading` reads manifests back."""
 
 from optgen.emit.doc import DocEntry, document, sections
 from optgen.emit.manifest_json import Build, manifest
-from optgen.emit.products import CpuProducts, CudaProducts, Product, TargetProducts, made
+from optgen.emit.products import CpuProducts, GpuProducts, Product, TargetProducts, made
 
 __all__ = [
     "Build",
     "CpuProducts",
-    "CudaProducts",
     "DocEntry",
+    "GpuProducts",
     "Product",
     "TargetProducts",
     "document",

@@ -1,4 +1,4 @@
-"""The files made of one kernel, for each target. Those of both targets can lie in one folder."""
+"""The files made of one kernel, for each target. Those of all targets can lie in one folder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import TypeAlias
 
 from optgen import ir, pipeline, serial
 from optgen.backends import target
-from optgen.backends.ptx.table import description as table_description
+from optgen.backends.gpu import TARGETS
+from optgen.backends.gpu.gpu_target import GpuTarget
+from optgen.backends.gpu.table import description as table_description
 from optgen.backends.step_struct import step_description
-from optgen.emit.cuda_header import cuda_header
+from optgen.emit.gpu_header import gpu_header
 from optgen.emit.header import header
 from optgen.emit.manifest_json import BuiltKernel, Json, entry
 from optgen.model import Optimizer
@@ -45,7 +47,7 @@ class CpuProducts:
         return {"triple": host.triple, "cpu": host.cpu, "features": features, "step": step_description()}
 
     def owns(self, name: str) -> bool:
-        return name.endswith(self.ENDS) and not name.endswith(CudaProducts.ENDS)
+        return name.endswith(self.ENDS) and _gpu_of(name) is None
 
     def make(self, optimizer: Optimizer, variant: ir.Variant) -> Product:
         host, symbol = target.host(), pipeline.symbol(optimizer, variant)
@@ -61,37 +63,47 @@ class CpuProducts:
 
 
 @dataclass(frozen=True)
-class CudaProducts:
-    """Products for GPUs of architecture `arch` and later, with this machine as the host."""
+class GpuProducts:
+    """Products for GPUs, with this machine as the host."""
 
-    arch: str
-    MANIFEST = "cuda.json"
-    ENDS = (".ptx", "_cuda.ll", "_cuda.h", "_host.ll", "_host.o")
+    gpu: GpuTarget
+
+    @property
+    def MANIFEST(self) -> str:
+        return f"{self.gpu.name}.json"
 
     def description(self) -> Json:
-        return {"arch": self.arch, "host": CpuProducts().description(), "table": table_description()}
+        return {"arch": self.gpu.arch, "host": CpuProducts().description(), "table": table_description()}
 
     def owns(self, name: str) -> bool:
-        return name.endswith(self.ENDS)
+        return _gpu_of(name) == self.gpu.name
 
     def make(self, optimizer: Optimizer, variant: ir.Variant) -> Product:
         host, symbol = target.host(), pipeline.symbol(optimizer, variant)
         kernel = pipeline.plan(pipeline.build(optimizer, variant))
-        module = pipeline.lower_ptx(kernel, symbol)
+        module = pipeline.lower_gpu(kernel, symbol, self.gpu)
         code = target.compile_ir(pipeline.lower_host(kernel, f"{symbol}_host", host), host, "registers")
         built = BuiltKernel(symbol, variant, kernel)
-        files = {
-            "ptx": (f"{symbol}.ptx", target.compile_ptx(module.llvm, self.arch).encode()),
-            "llvm": (f"{symbol}_cuda.ll", module.llvm.encode()),
-            "header": (f"{symbol}_cuda.h", cuda_header(optimizer, built, module, self.arch, host.cpu).encode()),
-            "host_llvm": (f"{symbol}_host.ll", code.llvm.encode()),
-            "host_object": (f"{symbol}_host.o", code.object),
-        }
-        launches = [asdict(x) | {"per_block": x.per_block} for x in module.launches]
+        contents = (
+            self.gpu.compile(module.llvm),
+            module.llvm.encode(),
+            gpu_header(optimizer, built, module, self.gpu, host.cpu).encode(),
+            code.llvm.encode(),
+            code.object,
+        )
+        names = [(kind, f"{symbol}{end}") for kind, end in self.gpu.files.items()]
+        files = {kind: (name, data) for (kind, name), data in zip(names, contents, strict=True)}
+        launches = [asdict(x) | {"per_block": x.per_block(self.gpu.width)} for x in module.launches]
         return _product(built, files, launches=launches, counts=asdict(module.counts))
 
 
-TargetProducts: TypeAlias = CpuProducts | CudaProducts
+TargetProducts: TypeAlias = CpuProducts | GpuProducts
+
+
+def _gpu_of(name: str) -> str | None:
+    """The target whose file it is, by the longest of the ends of names that it has; None if it is none of a GPU."""
+    ends = [(end, gpu) for gpu, kind in TARGETS.items() for end in kind.files.values() if name.endswith(end)]
+    return max(ends, key=lambda x: len(x[0]), default=("", None))[1]
 
 
 def made(products: TargetProducts, optimizer: Optimizer, variant: ir.Variant) -> Product:
@@ -102,7 +114,7 @@ def made(products: TargetProducts, optimizer: Optimizer, variant: ir.Variant) ->
         files = {name: b64encode(data).decode() for name, data in product.files.items()}
         return zlib.compress(json.dumps([product.entry, files]).encode(), 1)
 
-    inputs = (type(products).__name__, json.dumps(products.description()), target.llvm_version(), target.host().triple)
+    inputs = (products.MANIFEST, json.dumps(products.description()), target.llvm_version(), target.host().triple)
     key = cache.key("products", *inputs, serial.dumps(optimizer).decode(), json.dumps(asdict(variant), sort_keys=True))
     entry, files = json.loads(zlib.decompress(cache.get(key, packed)))
     return Product(entry, {name: b64decode(data) for name, data in files.items()})

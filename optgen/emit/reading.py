@@ -12,16 +12,17 @@ from typing import Any
 
 from optgen import compiled, pipeline
 from optgen.backends import target
-from optgen.backends.ptx.table import Counts, Launch
-from optgen.backends.ptx.table import description as table_description
+from optgen.backends.gpu.nvidia import Nvidia
+from optgen.backends.gpu.table import Counts, Launch
+from optgen.backends.gpu.table import description as table_description
 from optgen.backends.step_struct import step_description
 from optgen.compiled import PtxKernel
 from optgen.diagnostics import Source
 from optgen.emit.manifest_json import FORMAT, Json, digest
-from optgen.emit.products import CudaProducts
 from optgen.ir import Buffer, Variant
 from optgen.model import Optimizer, flags_text
 
+MANIFEST = f"{Nvidia.name}.json"
 MOST_LISTED = 6
 """How many variants an error lists."""
 
@@ -69,7 +70,7 @@ class BuiltKernels:
         path = self.folder / entry["files"][kind]
         data = path.read_bytes() if path.is_file() else b""
         if hashlib.sha256(data).hexdigest() != entry["sha256"][kind]:
-            raise ValueError(f"{path}: not the file that {CudaProducts.MANIFEST} is about; build the kernels anew")
+            raise ValueError(f"{path}: not the file that {MANIFEST} is about; build the kernels anew")
         return data
 
 
@@ -77,13 +78,13 @@ def read(folder: str | os.PathLike[str]) -> BuiltKernels:
     """The kernels of a folder. FileNotFoundError if it is none; ValueError for a manifest that was changed, or that
     another optgen wrote, and for a CPU that cannot run the host's part."""
     path = Path(folder)
-    manifest = path / CudaProducts.MANIFEST
+    manifest = path / MANIFEST
     if not manifest.is_file():
-        inside = sorted(str(found.parent) for found in path.glob(f"*/{CudaProducts.MANIFEST}"))
+        inside = sorted(str(found.parent) for found in path.glob(f"*/{MANIFEST}"))
         hint = f"its folders have one: {', '.join(inside)}" if inside else (
             "`optgen build SPEC --target cuda --kernels -o FOLDER` writes one to FOLDER/SPEC"
         )  # fmt: skip
-        raise FileNotFoundError(f"{path}: no folder of kernels for GPUs, as it has no {CudaProducts.MANIFEST}; {hint}")
+        raise FileNotFoundError(f"{path}: no folder of kernels for GPUs, as it has no {MANIFEST}; {hint}")
     try:
         data = json.loads(manifest.read_text())
     except (ValueError, RecursionError) as error:

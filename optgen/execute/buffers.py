@@ -285,8 +285,8 @@ def aligned(shape: tuple[int, ...], dtype: str, value: float | None = 0.0, offse
 def offset_beside(t: Tensor, dtype: str) -> int:
     """The `offset` of an array of a dtype whose elements lie in lines and pages as those of `t` do.
 
-    The first elements of both are as many elements past a page; of a tensor that is not aligned to its elements, whole
-    ones count.
+    Both then begin the same number of elements past a page. Where `t` is not aligned to its elements, that number is
+    rounded down.
     """
     elements = t.address % PAGE_BYTES // numpy_dtype(t.dtype).itemsize
     return elements * numpy_dtype(dtype).itemsize % PAGE_BYTES

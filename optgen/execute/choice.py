@@ -21,6 +21,7 @@ from optgen.ir import Buffer, Kernel, Reduce, ReduceOverParams, ShardGranularity
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import QUANT_BLOCK, STORAGES
 from optgen.model import PHASE, FlagValue, Kind, Optimizer, StateDecl
+from optgen.precision import Precision
 from optgen.shapes import sizes
 
 SMALLEST_QUANTIZED = 4096
@@ -41,39 +42,37 @@ EXAMPLE_SHAPE = (4096, 4096)
 class KernelChoice:
     """The variants of an optimizer for parameters of one dtype, and their kernels.
 
-    `target` is the platform that they are compiled for, by default the CPU. With `scales_gradient`, steps multiply
+    `storages` are those of the precision by the names of states. `target` is the platform that they are compiled for,
+    by default the CPU. With `scales_gradient`, steps multiply
     every gradient by `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of quantized states
     restart at each row, so that a matrix can be cut between any two rows; those of parameters with rows of less than
     SHORTEST_RESTARTED elements are float32 instead, unless the spec sums over parameters. With "long" they restart at
-    rows of 256 elements and more, and run on from one shorter row to the next. `matmul` and `weights` are as for
-    `load`. A variant is compiled once, when a parameter needs it.
+    rows of 256 elements and more, and run on from one shorter row to the next. A variant is compiled once, when a
+    parameter needs it.
     """
 
     def __init__(
         self,
         spec: Optimizer,
         args: Arguments,
-        dtype: str,
+        precision: Precision,
+        storages: Mapping[str, str],
         *,
-        master: bool = False,
-        weights: str | None = None,
-        storage: Mapping[str, str] | None = None,
         target: Platform | None = None,
         blocks_by_row: Restarts = False,
         scales_gradient: bool = False,
-        matmul: str = "float32",
     ) -> None:
         self.spec = spec
         self.values = args.values
         self.each = args.each
         self.flags = args.flags
-        self.dtype = dtype
-        self.master = master
-        self.weights = weights
-        self.storage = dict(storage or {})
+        self.dtype = precision.dtype
+        self.master = precision.master
+        self.weights = precision.weights
+        self.storage = dict(storages)
         self.blocks_by_row = blocks_by_row
         self.scales_gradient = scales_gradient
-        self.matmul = matmul
+        self.matmul = precision.matmul
         self._chosen = args.chosen
         self._joins_params = spec.joins_params
         self._reads_sizes, self._has_stages, self._groups = spec.reads_sizes, spec.has_stages, spec.groups
@@ -82,7 +81,7 @@ class KernelChoice:
         self._of_variants: dict[str, LoadedKernel] = {}
         self._irs: dict[tuple[Any, ...], Kernel] = {}
         self._flops: dict[tuple[Any, ...], float] = {}
-        self.target.check_dtypes({dtype, *self.storage.values()})
+        self.target.check_dtypes({self.dtype, *self.storage.values()})
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles are without loaded kernels, whose addresses belong to this process: they load anew."""
@@ -120,8 +119,8 @@ class KernelChoice:
         return self._flops[key]
 
     def work(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> float:
-        """The work of an update of a parameter of this shape: how many elements an elementwise update has in its
-        time."""
+        """The work of an update of a parameter of this shape, counted in elements: an elementwise update of so many
+        takes as long."""
         return math.prod(shape) + self.flops(shape, flags) / FLOPS_OF_AN_ELEMENT
 
     def takes_whole(self, shape: Sequence[int]) -> bool:
@@ -153,7 +152,7 @@ class KernelChoice:
         return self.spec.states_of(self.decide(shape, {}))
 
     def kept(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> list[Buffer]:
-        """What is kept between updates of a parameter of this shape, as its kernel has it, which is not compiled."""
+        """The buffers that are kept between updates of a parameter of this shape. No kernel is compiled for it."""
         from optgen.ir.buffers import buffers  # which a kernel in the cache does not need
 
         variant = self.variant(shape, flags)
@@ -213,7 +212,7 @@ class KernelChoice:
         by_row = self._restarts(shape, own, piece, sparse=sparse, evaluate=evaluate)
         how: dict[str, Any] = {"sparse": sparse, "evaluate": evaluate, "gradients": gradients}
         how |= {"by_row": by_row, "boxes": boxes, "donated": donated}
-        key = (self._sort(shape), self._is_small(shape), *sorted(own.items()), *how.values())
+        key = (self._flag_key(shape), self._is_small(shape), *sorted(own.items()), *how.values())
         found = self._kernels.get(key)
         if found is None:
             variant = self.variant(shape, own, **how)
@@ -264,15 +263,15 @@ class KernelChoice:
         self, shape: Sequence[int], flags: Mapping[str, FlagValue], *, sparse: bool = False, evaluate: bool = False
     ) -> Kernel:
         """The kernel IR for whole parameters of this shape."""
-        key = (self._sort(shape), self._is_small(shape), *sorted(flags.items()), sparse, evaluate)
+        key = (self._flag_key(shape), self._is_small(shape), *sorted(flags.items()), sparse, evaluate)
         if key not in self._irs:
             variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate)
             self._irs[key] = pipeline.build(self.spec, variant)
         return self._irs[key]
 
     def _needs_boxes(self, shape: Sequence[int], flags: Mapping[str, FlagValue], piece: AnyPiece | None) -> bool:
-        """Whether a parameter, beside boxes, needs a kernel for these: an elementwise update needs none, unless it
-        draws for elements that do not lie side by side."""
+        """Whether a parameter needs a kernel for boxes, where some parameters of the step are boxes. An elementwise
+        update needs none, unless it draws random numbers and the elements of the box do not lie side by side."""
         if self._is_staged(shape, flags):
             what = "products take whole matrices" if self.spec.has_products else "groups are of whole tensors"
             raise ValueError(f"{self.spec.name}: {what}; keep such a parameter unsharded")
@@ -282,11 +281,11 @@ class KernelChoice:
         )
 
     def _check_groups(self, shape: Sequence[int], flags: Mapping[str, FlagValue]) -> None:
-        """ValueError for a parameter that has not the groups of rows or columns that its equations are of."""
+        """ValueError if a parameter cannot be divided into the groups of rows or columns that its equations name."""
         groups.sizes(self.spec.program(self.decide(shape, flags)).groups, shape, self.values)
 
-    def _sort(self, shape: Sequence[int]) -> int | tuple[int, ...]:
-        """What of a shape chooses between flags."""
+    def _flag_key(self, shape: Sequence[int]) -> int | tuple[int, ...]:
+        """What the flags of a parameter are decided by: its shape where conditions read sizes, else its rank alone."""
         return tuple(shape) if self._reads_sizes else len(shape)
 
     def without_codes(self, shape: Sequence[int]) -> str:
@@ -312,8 +311,9 @@ class KernelChoice:
         sparse: bool,
         evaluate: bool,
     ) -> bool:
-        """Whether the kernel has to know where rows begin because blocks of codes restart there, as they do not by
-        themselves. One that can update some rows alone knows it anyway."""
+        """Whether the kernel has to be told where rows begin. It has to where blocks of codes restart at each row, if a
+        row is no whole number of blocks, or if parameters of several shapes share values and so have one kernel. A
+        kernel that can update some rows alone is told anyway."""
         if not (self.restarts_at_rows(shape) or (self.blocks_by_row and self._joins_params)) or self._is_small(shape):
             return False
         if not any(STORAGES[x].block for x in self.storage.values()):

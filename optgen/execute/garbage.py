@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Turn the garbage collector off: among 100,000 new tensors that stay, each of its runs takes longer and finds
-    none."""
+    """Turn the garbage collector off. While 100,000 new objects are made that all stay, each of its runs takes longer
+    than the last, and none finds anything to free."""
     was_on = gc.isenabled()
     gc.disable()
     try:

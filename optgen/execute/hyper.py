@@ -44,8 +44,9 @@ def flag_decider(
 class HyperParameters:
     """The hyper-parameters of a step: `values` by name, a number for all parameters or a list with one for each.
 
-    `dtype` is that of the parameters, `flags` are those of each one's kernel. Values with which `decide_flags` returns
-    others are refused. `scalar` returns the memory of an object that stays a tensor, and None for others.
+    `dtype` is that of the parameters, `flags` are those of each one's kernel. Values for which `decide_flags` returns
+    other flags are refused. `scalar` returns the memory of a hyper-parameter that is a tensor and stays one, and None
+    for any other object.
     """
 
     def __init__(

@@ -78,8 +78,8 @@ def group_by_kernel(kernels: Sequence[LoadedKernel], members: Sequence[int]) -> 
 
 
 def smallest_first(kernel: LoadedKernel, members: list[int], params: Sequence[Tensor]) -> list[int]:
-    """The parameters that a kernel updates, in the order of a table. It may update groups of small ones one after the
-    other, and these come first; but not if it has one sweep, or a result depends on the order, which stays then."""
+    """The parameters that a kernel updates, in the order of a table: small ones first, which may be updated in groups.
+    The order stays as it is if the kernel has one sweep, or if a result depends on the order."""
     if kernel.native.shared or kernel.native.sweeps < 2:
         return members
     return sorted(members, key=lambda i: params[i].size)

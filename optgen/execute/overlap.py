@@ -47,7 +47,7 @@ class OverlapCheck:
 
     @staticmethod
     def _is_written(tensors: Sequence[Tensor], begins: list[int], ends: list[int]) -> bool:
-        """Whether one of the tensors has memory in a range; the ranges are in order and apart."""
+        """Whether one of the tensors has memory in a range. The ranges are in ascending order, and no two overlap."""
         return any(bisect_right(ends, t.address) < bisect_left(begins, t.address + t.nbytes) for t in tensors)
 
     def _check_all(self, more: Sequence[Tensor], *, written: bool) -> None:

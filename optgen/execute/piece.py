@@ -1,11 +1,12 @@
-"""Pieces of tensors: bound and updated without the rest of the tensor."""
+"""Pieces of tensors: bound and updated without the rest of the tensor. A step's `Layout` says which it has."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Any, SupportsIndex, TypedDict
 
 import numpy as np
 
@@ -15,15 +16,15 @@ from optgen.ir import BLOCK
 from optgen.ir.storage import QUANT_BLOCK
 
 Exchange = Callable[[list[int], Array], None]
-"""A function of numbers of parameters, and of the partial results of one sweep over them: it fills in the results of
-the pieces that other processes have.
+"""A function that fills in the partial results of the pieces that other processes have. Its arguments are the numbers
+of parameters, and the partial results of one sweep over them.
 
 Of instances of `Piece`, the results are float64. They have one row for each block of BLOCK elements of the whole
 tensors, tensor by tensor. The rows of the pieces of this process are there.
 
-Of instances of `Box`, the results are int64, the bits of float64 numbers, in one row. Each has a place that it has in
-all processes. The results of this process are there, and elsewhere zeros, so that the sum of the arrays of all
-processes is what each of them is to have.
+Of instances of `Box`, the results are int64, the bits of float64 numbers, in one row. Each result has the same place in
+all processes. The results of this process are at their places, and all other places are zero. So each process is to
+have the sum of the arrays of all processes.
 """
 
 Bounds = tuple[tuple[int, ...], tuple[int, ...]]
@@ -102,8 +103,8 @@ class Box:
         return any(own[k] != self.shape[k] for _, own in self.boxes for k in axes)
 
     def runs(self) -> tuple[int, Array]:
-        """How many elements of the array lie side by side in the tensor, and the first one's number of each such run
-        (int64). An empty array is one run."""
+        """The runs of elements that lie side by side in the tensor: their length, which is the same for all, and the
+        number of the first element of each (int64). An empty array is one run."""
         offset, own = self.bounds
         strides = [math.prod(self.shape[k + 1 :]) for k in range(len(own))]
         if not self.size:
@@ -123,6 +124,69 @@ class Box:
 
 
 AnyPiece = Piece | Box
+
+
+class LayoutFields(TypedDict, total=False):
+    """The fields of a Layout, as `bind` also takes them one by one."""
+
+    pieces: Iterable[AnyPiece | None] | None
+    exchange: Exchange | None
+    ids: Iterable[int] | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the parameters of a step are among all that are trained.
+
+    `pieces[i]` says of which tensor parameter i is a piece, or None; without `pieces`, all are whole tensors. A piece's
+    gradient, inputs and elementwise states are those of the piece. All pieces of a tensor come to the same bits as the
+    whole, wherever they are updated. Where `cut` is "blocks", `exchange` brings the partial results of the pieces that
+    are not here, and every tensor must be bound, as an empty piece if nothing of it is here. If `exchange` raises, the
+    step is left half done. `ids` are the numbers by which the draws of parameters differ: 0, 1, ... unless given.
+    TypeError for a field of another type.
+    """
+
+    pieces: Iterable[AnyPiece | None] | None = None
+    exchange: Exchange | None = None
+    ids: Iterable[int] | None = None
+
+    def __post_init__(self) -> None:
+        # What is given is read once, as a layout may serve several steps.
+        object.__setattr__(self, "pieces", _listed("pieces", self.pieces, Piece | Box | None, "a Piece, a Box or None"))
+        object.__setattr__(self, "ids", _listed("ids", self.ids, SupportsIndex, "a whole number"))
+        if self.exchange is not None and not callable(self.exchange):
+            raise TypeError(f"exchange must be a function, not {self.exchange!r}")
+
+
+def _listed(name: str, given: Any, types: Any, what: str) -> tuple[Any, ...] | None:
+    """A field with one item for each parameter; TypeError for an item of another type."""
+    if given is None:
+        return None
+    if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a list, with {what} for each parameter, not {given!r}")
+    items = tuple(given)
+    for i, x in enumerate(items):
+        if not isinstance(x, types):
+            raise TypeError(f"{name}[{i}] must be {what}, not {x!r}")
+    return items
+
+
+WHOLE = Layout()
+
+
+def laid_out(layout: Layout | None, fields: LayoutFields) -> Layout:
+    """The layout that `bind` is given as a value, or as its fields. TypeError if it is given both ways, or if there is
+    no such field."""
+    if layout is not None and not isinstance(layout, Layout):
+        raise TypeError(f"layout must be an optgen.Layout, such as Layout(pieces=[...]), not {layout!r}")
+    if not fields:
+        return layout or WHOLE
+    if unknown := fields.keys() - LayoutFields.__annotations__:
+        raise TypeError(f"bind() got an unexpected keyword argument '{min(unknown)}'")
+    if layout is not None:
+        own = ", ".join(f"{name}=..." for name in fields)
+        raise TypeError(f"bind: {' and '.join(fields)} beside a layout, which has the same; write Layout({own})")
+    return Layout(**fields)
 
 
 def _are_all_of(intervals: Sequence[tuple[int, int]], length: int) -> bool:
@@ -167,5 +231,6 @@ def _check_box(box: Box, t: Tensor, kernel: LoadedKernel, blocks_by_row: bool) -
 
 
 def is_left_out(piece: AnyPiece | None, t: Tensor, kernel: LoadedKernel) -> bool:
-    """Whether a step leaves a piece out: it is empty, and its kernel updates whole tensors only, which others have."""
+    """Whether a step leaves a piece out. It does if the piece is empty and its kernel updates whole tensors only:
+    another process then has the tensor."""
     return isinstance(piece, Piece) and not t.size and kernel.native.cut not in ("anywhere", "blocks")

@@ -196,8 +196,8 @@ KIND = ("dtype", "device")
 FIRST = ("parameter", "shape", *KIND, "update", "because")
 NUMBERS = ("bytes", "an element")
 LAST = ("states", *NUMBERS, "place", "refused")
-"""Titles of columns; between the first and the last ones there are values, rates before others. Numbers end at one
-place. Those of the kind are left out where all parameters have one."""
+"""The titles of the columns on the left and on the right. Between them are those of values, rates first. NUMBERS are
+aligned on the right. The columns of KIND are left out if all parameters have one kind."""
 
 
 def _place(title: str) -> int:

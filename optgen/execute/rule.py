@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from optgen import arguments
 from optgen.execute import buffers
@@ -11,7 +11,7 @@ from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.choice import KernelChoice
 from optgen.execute.garbage import without_collections
-from optgen.execute.piece import AnyPiece, Exchange
+from optgen.execute.piece import AnyPiece, Layout, LayoutFields, laid_out
 from optgen.execute.protocols import Device
 from optgen.execute.state import State
 from optgen.execute.steps import evaluation
@@ -71,7 +71,7 @@ class UpdateRule(KernelChoice):
             raise ValueError(f"row_sparse: {len(sparse)} values for {len(tensors)} parameters")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
         device = self.target.device(tensors, capturable=capturable)
-        return self._initial_state(tensors, sparse, own_flags, self.pieces(pieces, len(tensors)), device)
+        return self._initial_state(tensors, sparse, own_flags, self.pieces(Layout(pieces), len(tensors)), device)
 
     def _initial_state(
         self,
@@ -94,16 +94,15 @@ class UpdateRule(KernelChoice):
         state: State | None = None,
         inputs: Mapping[str, Iterable[Any]] | None = None,
         *,
+        layout: Layout | None = None,
         lazy: bool = True,
         flags: Mapping[str, Iterable[Any]] | None = None,
-        ids: Iterable[int] | None = None,
-        pieces: Iterable[AnyPiece | None] | None = None,
-        exchange: Exchange | None = None,
         capturable: bool = False,
         donate_grads: bool = False,
         stream: Any = None,
         sources: Iterable[Any] | None = None,
         gradients: int = 1,
+        **fields: Unpack[LayoutFields],
     ) -> BoundStep | PhasedStep:
         """Resolve all pointers once, and compile the kernels that are not compiled yet.
 
@@ -111,13 +110,11 @@ class UpdateRule(KernelChoice):
         Without `grads`, each call reads `p.grad` of every parameter anew, and leaves out parameters where it is None:
         their counts do not advance. Without `state` the step starts from `init`; it holds its state as `step.state`.
         `inputs` are the further tensors that the spec reads, by name. `flags` are those that are set for each
-        parameter. `ids` are the numbers by which the draws of parameters differ: 0, 1, ... unless given. In place of a
-        gradient there may be a list of several, as many for every parameter: they are summed in that order.
+        parameter. In place of a gradient there may be a list of several, as many for every parameter: they are summed
+        in that order.
 
-        `pieces[i]` says of which tensor parameter i is a piece; its gradient, inputs and elementwise states are then
-        those of the piece. All pieces of a tensor come to the same bits as the whole, wherever they are updated. Where
-        `cut` is "blocks", `exchange` brings the partial results of the pieces that are not here, and every tensor must
-        be bound, as an empty piece if nothing of it is here. If `exchange` raises, the step is left half done.
+        `layout` says of which tensors the parameters are pieces, and by which numbers their draws differ: see `Layout`.
+        Its fields can also be given one by one: `bind(params, pieces=..., exchange=...)`.
 
         With `capturable`, which is for GPUs, the step can be called while a graph is captured, and each replay of the
         graph is a step. Counts and states of kind host are then arrays on the GPU, and a hyper-parameter may be a
@@ -130,8 +127,8 @@ class UpdateRule(KernelChoice):
         They are dense, and of the dtype in which the step computes: float32 or float64.
 
         With `stream`, which is for GPUs, the step's work is in this stream: the driver's handle as a number, a stream
-        of PyTorch, CuPy, PyCUDA or Numba, or what has `__cuda_stream__`. Without it, it is the current stream of the
-        library that the parameters belong to; so it is always where a spec multiplies matrices.
+        of PyTorch, CuPy, PyCUDA or Numba, or what has `__cuda_stream__`. Without it, the work is in the current stream
+        of the library that the parameters belong to. A spec that multiplies matrices always works there.
 
         `sources`, one for each parameter, are objects whose `.grad` each call reads in place of the parameters' own;
         with `gradients` above 1, that is a list of so many, which are summed, or None.
@@ -150,7 +147,8 @@ class UpdateRule(KernelChoice):
         a step, other threads, and its own exchange, get a RuntimeError.
         """
         objects = buffers.as_list(params, "params")
-        own_pieces = self.pieces(pieces, len(objects))
+        layout = laid_out(layout, fields)
+        own_pieces = self.pieces(layout, len(objects))
         self._check_steps(capturable=capturable, donate_grads=donate_grads, stream=stream)
         with without_collections():
             tensors = self.tensors(objects, "params")
@@ -165,7 +163,6 @@ class UpdateRule(KernelChoice):
             by_row = [lazy and x for x in sparse]
             count = gradients_per_param(listed) if listed else gradients
             grad_sources = objects if sources is None else buffers.as_list(sources, "sources", len(objects))
-            own_ids = None if ids is None else list(ids)
             own_inputs = {name: buffers.as_list(x, f"inputs[{name!r}]") for name, x in (inputs or {}).items()}
 
             def bound(phase: Mapping[str, FlagValue]) -> BoundStep:
@@ -173,7 +170,8 @@ class UpdateRule(KernelChoice):
                 kernels = self.kernels(tensors, by_row, flags, own_pieces, count, donated=donate_grads)
                 return BoundStep(
                     self, device, tensors, kernels, initial, own_inputs, grads=listed, grad_sources=grad_sources,
-                    lazy=lazy, flags=flags, ids=own_ids, pieces=own_pieces, exchange=exchange, donate_grads=donate_grads
+                    lazy=lazy, flags=flags, ids=layout.ids, pieces=own_pieces, exchange=layout.exchange,
+                    donate_grads=donate_grads,
                 )  # fmt: skip
 
             if not self.spec.phases:
@@ -210,7 +208,7 @@ class UpdateRule(KernelChoice):
         """
         tensors = self.tensors(params, "params")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
-        own_pieces = self.pieces(pieces, len(tensors))
+        own_pieces = self.pieces(Layout(pieces), len(tensors))
         values = {**self.values, **arguments.check_lengths(self.spec, self.each, len(tensors))}
         own_out = None if out is None else buffers.as_list(out, "out", len(tensors))
         return evaluation.evaluate(self, tensors, state, own_flags, own_pieces, values, own_out)
@@ -224,9 +222,11 @@ class UpdateRule(KernelChoice):
             buffers.check_dtype(t, self.dtype)
         return found
 
-    def pieces(self, pieces: Iterable[AnyPiece | None] | None, n: int) -> list[AnyPiece | None]:
+    def pieces(self, layout: Layout, n: int) -> list[AnyPiece | None]:
         """The piece that each of n parameters is, None for a whole tensor."""
-        found = [None] * n if pieces is None else buffers.as_list(pieces, "pieces", n)
+        found: list[AnyPiece | None] = [None] * n if layout.pieces is None else list(layout.pieces)
+        if len(found) != n:
+            raise ValueError(f"pieces: {len(found)} for {n} parameters; there is one, or None, for each")
         if len({type(x) for x in found if x is not None}) > 1:
             raise ValueError("pieces: some are a Piece and some a Box, whose partial results are exchanged differently")
         return found

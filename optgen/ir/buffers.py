@@ -14,9 +14,8 @@ from optgen.model import Kind, Optimizer, Program, StateDecl
 
 
 def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
-    """In the order in which a step has them; `program` is that of the variant.
-
-    Of a donated gradient, `written` says that a kernel may write to it; the others are written.
+    """The buffers of a variant, in the order of a step; `program` is the variant's. A kernel writes to all buffers that
+    are marked `written`, but for a donated gradient, which it only may write to.
     """
     states = [*_states(optimizer, variant, program)]
     states += _entries(program, {b.name: b for b in states})
@@ -31,7 +30,7 @@ def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
 
 
 def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
-    """Those of the states; behind one of codes in blocks that of its scales."""
+    """The buffers of the states. Behind a buffer of codes in blocks stands the buffer of their scales."""
     found = [_state(optimizer, variant, s) for s in program.states]
     # Bounds take longer than all the rest.
     asks = any(b.is_quantized and b.format.unsigned is not None for b in found)
@@ -79,7 +78,8 @@ def entry(name: Name, entries: str) -> str:
 
 
 def entry_index(at: Index, entries: str) -> Index:
-    """The index of an entry without multiples of the length: the oldest one, whose place the new one takes, is 0."""
+    """The index of an entry, modulo the length of the history. The oldest entry, whose place the new one takes, has
+    0."""
     terms = tuple((term, k) for term, k in at.terms if term != entries)
     if entries.isdigit() and not terms:
         return Index(-(-at.constant % int(entries)))

@@ -13,7 +13,7 @@ from optgen.ir.storage import Codec, blocks
 from optgen.ir.storage.tools import flushed
 
 if TYPE_CHECKING:
-    from optgen.ir.builder import Builder, V
+    from optgen.functions.builder import Builder, V
 
 Function = Callable[..., Any]
 

@@ -1,53 +1,50 @@
-"""Expands a `Math` operation to the IR that computes it: the bridge to `optgen.ir.math`."""
+"""Expands a `Math` operation to the IR that computes it: the bridge to `optgen.functions.math`."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 
 from optgen import ir
+from optgen.diagnostics import Span
+from optgen.functions.table import EXPANSIONS
 from optgen.ir import Instr, Value
-from optgen.ir.math import FUNCTIONS
 from optgen.ir.verify import typed
 
 
 def expand(instr: Instr) -> list[Instr]:
     """The instructions that compute a `Math` instruction; the last one defines its result."""
     assert isinstance(instr.op, ir.Math) and instr.result is not None
-    _, function = FUNCTIONS[instr.op.function]
-    emitter = Emitter(f"{instr.result.id}.")
+    _, function = EXPANSIONS[instr.op.function]
+    emitter = Emitter(f"{instr.result.id}.", instr.span)
     result = function(emitter, *instr.op.args)
     last = next(i for i in emitter.instrs if i.result == result)
     head = [i for i in emitter.instrs if i is not last]
     # The result need not be the last value. Nothing after it depends on it, so it can move to the end.
     assert all(v != result for i in head for v in ir.operands(i.op))
-    return [*head, Instr(instr.result, last.op)]
+    return [*head, Instr(instr.result, last.op, instr.span)]
 
 
-class Emitter:
+class InstrBuilder(ABC):
     """The `Builder` that makes IR instructions. A result has the join of its operands' kinds."""
 
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        self.instrs: list[Instr] = []
-
-    def emit(self, op: ir.Op, wanted: ir.DType = "f64") -> Value:
-        value = typed(op, f"{self.prefix}{len(self.instrs)}", wanted)
-        self.instrs.append(Instr(value, op))
-        return value
+    @abstractmethod
+    def emit(self, op: ir.Op, /, *, wanted: ir.DType = "f64") -> Value:
+        """Add an instruction, whose result is the value. `wanted` is the dtype of a constant."""
 
     def const(self, x: float) -> Value:
         return self.emit(ir.Const(x))
 
     def const32(self, x: float) -> Value:
-        return self.emit(ir.Const(ir.constant_f32(x)), "f32")
+        return self.emit(ir.Const(ir.constant_f32(x)), wanted="f32")
 
     def iconst(self, i: int) -> Value:
         return self.emit(ir.IntConst(i))
 
     def iconst32(self, i: int) -> Value:
-        return self.emit(ir.IntConst(i), "i32")
+        return self.emit(ir.IntConst(i), wanted="i32")
 
     def add(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Add(a, b))
@@ -76,8 +73,14 @@ class Emitter:
     def lt(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Compare("lt", a, b))
 
+    def le(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Compare("le", a, b))
+
     def gt(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Compare("gt", a, b))
+
+    def ge(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Compare("ge", a, b))
 
     def eq(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Compare("eq", a, b))
@@ -144,3 +147,16 @@ class Emitter:
 
     def lookup(self, table: Sequence[float], i: Value) -> Value:
         return self.emit(ir.Lookup(ir.Table(tuple(float(np.float32(x)) for x in table)), i))
+
+
+class Emitter(InstrBuilder):
+    """Keeps what it makes, numbered behind a prefix, all of one `span`."""
+
+    def __init__(self, prefix: str, span: Span | None = None) -> None:
+        self.prefix, self.span = prefix, span
+        self.instrs: list[Instr] = []
+
+    def emit(self, op: ir.Op, /, *, wanted: ir.DType = "f64") -> Value:
+        value = typed(op, f"{self.prefix}{len(self.instrs)}", wanted)
+        self.instrs.append(Instr(value, op, self.span))
+        return value

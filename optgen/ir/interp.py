@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from optgen import ir
+from optgen.functions.math import random
 from optgen.ir import IDENTITY, Buffer, Instr, Kernel, Op, Value, codec
 from optgen.ir.expand import Emitter, expand
-from optgen.ir.math import random
 from optgen.ir.reductions import column_reduce, fold, fold_in_order, tree_reduce
 from optgen.ir.storage import blocks, packing
 from optgen.ir.verify import held_type
@@ -59,12 +59,12 @@ class TensorUpdate:
 def interpret(kernel: Kernel, tensors: Sequence[TensorUpdate], seed: int = 0) -> None:
     """Execute one step, in place."""
     shared: dict[str, Any] = {}
-    runs = [_Run(kernel, tensor, seed, shared) for tensor in tensors]
+    runs = [KernelRun(kernel, tensor, seed, shared) for tensor in tensors]
     with np.errstate(all="ignore"):
         for phase in kernel.phases:
             if phase.kind in ("update", "shared"):
                 for instr in phase.instrs:
-                    _execute_for_all(kernel, runs, instr, shared)
+                    execute_for_all(kernel, runs, instr, shared)
             else:
                 for run in runs:
                     for instr in phase.instrs:
@@ -73,7 +73,7 @@ def interpret(kernel: Kernel, tensors: Sequence[TensorUpdate], seed: int = 0) ->
                 run.write()
 
 
-def _execute_for_all(kernel: Kernel, runs: Sequence[_Run], instr: Instr, shared: dict[str, Any]) -> None:
+def execute_for_all(kernel: Kernel, runs: Sequence[KernelRun], instr: Instr, shared: dict[str, Any]) -> None:
     """Execute one instruction for all tensors. It may reduce over them."""
     if isinstance(instr.op, ir.ReduceOverParams) and runs:
         assert instr.result is not None
@@ -92,7 +92,7 @@ def _execute_for_all(kernel: Kernel, runs: Sequence[_Run], instr: Instr, shared:
         run.execute(instr)
 
 
-class _Run:
+class KernelRun:
     """The execution of a kernel for one tensor. Values have the shape of the matrix view, or of the batch of matrices,
     with length 1 along an axis on which they do not depend. `batch` is () or (the number of matrices,)."""
 
@@ -144,12 +144,19 @@ class _Run:
                 return self.reduce(how, scope, np.broadcast_to(self.value(x), self.shape(x.type.kind)))
         return evaluate(op, [self.value(v) for v in ir.operands(op)], dtype)
 
-    def shape(self, kind: Kind) -> tuple[int, ...]:
-        return self.shape_of_rows(kind, len(self.present))
+    def shape(self, kind: Kind, dims: tuple[str, ...] = ()) -> tuple[int, ...]:
+        return self.shape_of_rows(kind, len(self.present), dims)
 
-    def shape_of_rows(self, kind: Kind, rows: int) -> tuple[int, ...]:
+    def shape_of_rows(self, kind: Kind, rows: int, dims: tuple[str, ...] = ()) -> tuple[int, ...]:
+        if dims:
+            return (*self.batch, *map(self.length, dims))
         shapes = {Kind.ELEM: (rows, self.cols), Kind.ROW: (rows, 1), Kind.COL: (1, self.cols)}
         return (*self.batch, *shapes[kind]) if kind in shapes else ()
+
+    def length(self, axis: str) -> int:
+        """The length of a dimension: of the parameter, or as a param or its groups have it."""
+        own = {"rows": self.rows, "cols": self.cols}
+        return own[axis] if axis in own else int(axis) if axis.isdigit() else int(self.tensor.hyper[axis])
 
     def reduce(self, op: ir.ReduceOp, scope: str, x: Array) -> Any:
         *lines, cols = x.shape
@@ -167,7 +174,7 @@ class _Run:
 
     def load(self, buffer: Buffer, place: Any) -> Any:
         found = self.seen(buffer, place)[...]
-        if buffer.kind is Kind.ELEM and buffer.format.is_exact(self.kernel.compute):
+        if held_type(buffer, self.kernel.compute).is_element and buffer.format.is_exact(self.kernel.compute):
             return np.array(found)[()] if buffer.name in self.stored else flushed(found)
         dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
         if buffer.is_quantized:
@@ -186,18 +193,18 @@ class _Run:
         """The elements of a buffer that this update sees; of quantized states, the codes."""
         array = self.all_codes(buffer) if buffer.is_quantized else self.array(buffer, place)
         array = array.reshape(self.full_shape(buffer))
-        compact = ir.is_gradient(buffer.name) or self.shape(buffer.kind) == array.shape
+        compact = ir.is_gradient(buffer.name) or self.shape(buffer.kind, buffer.dims) == array.shape
         return array if compact or buffer.kind not in (Kind.ELEM, Kind.ROW) else array[..., self.present, :]
 
     def full_shape(self, buffer: Buffer) -> tuple[int, ...]:
         if ir.is_gradient(buffer.name):
             return self.shape(Kind.ELEM)
-        return self.shape_of_rows(buffer.kind, self.rows)
+        return self.shape_of_rows(buffer.kind, self.rows, buffer.dims)
 
     def write(self) -> None:
         """End a phase: its stores take effect."""
         for buffer, value, place in self.pending:
-            value = np.broadcast_to(value, self.shape(buffer.kind))
+            value = np.broadcast_to(value, self.shape(buffer.kind, buffer.dims))
             if buffer.is_quantized:
                 self.quantize(buffer, value)
                 continue
@@ -279,7 +286,10 @@ class _Run:
         return np.asarray(first + own).reshape(self.shape(kind))
 
     def words(self, draw: int, t: int, kind: Kind = Kind.ELEM) -> Array:
-        element = self.numbers(kind)
+        return self.words_of(draw, t, self.numbers(kind))
+
+    def words_of(self, draw: int, t: int, element: Array) -> Array:
+        """The words of elements, rows or columns by their numbers."""
         counter = (element // 4, element // 4 >> 32, self.tensor.id ^ draw << 20, t)
         key = (self.seed, self.seed >> 32)
         counters, keys = ([np.array(x).astype(np.uint32).view(np.int32) for x in xs] for xs in (counter, key))

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from optgen.ir.ops import Load, Op, Reduce, ReduceOp, ReduceOverParams, Store, Word, operands
+from optgen.diagnostics import Source
+from optgen.ir.ops import Instr, Load, Reduce, ReduceOp, ReduceOverParams, Store, Word, nested, operands
 from optgen.ir.storage import SCALE, STORAGES, Storage
 from optgen.ir.types import COMPUTE, DType, Value
 from optgen.model import MAX_DRAWS, Flags, Kind
@@ -22,14 +23,6 @@ mean is right; or to nearest after what the last rounding lost was added, which 
 COMPENSATION = "compensation"
 GRADIENT_FACTOR = "grad.factor"
 """The hyper-parameter of scaled variants that no spec names."""
-
-
-@dataclass(frozen=True)
-class Instr:
-    """`result = op`. Only a store has the `result` None."""
-
-    result: Value | None
-    op: Op
 
 
 def live(instrs: tuple[Instr, ...], also: Collection[Value] = ()) -> tuple[Instr, ...]:
@@ -188,7 +181,9 @@ ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 class Kernel:
     """The computation of one variant. `hyper` are the hyper-parameters it reads, in order, without `t`. `advances`: the
     step counts in `t`. `last_two`: a tensor is a batch of matrices of its last two axes, else one matrix of its first
-    axis by the others; how many there are is the hyper-parameter `matrices`. `by_row` and `boxes` are the variant's."""
+    axis by the others; how many there are is the hyper-parameter `matrices`. `by_row` and `boxes` are the variant's.
+    `orientation` has the pairs of dimensions, each in the order in which a matrix of them is stored, and in which its
+    elements are reduced and drawn."""
 
     name: str
     dtype: str
@@ -199,6 +194,9 @@ class Kernel:
     last_two: bool = False
     by_row: bool = False
     boxes: bool = False
+    orientation: tuple[tuple[str, ...], ...] = ()
+    source: Source | None = field(default=None, repr=False, compare=False)
+    """The text that spans of instructions are in, where backends are to write lines of debug information; else None."""
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
     """The kinds of all values."""
     places: Mapping[str, Value] = field(init=False, repr=False, compare=False)
@@ -227,9 +225,9 @@ class Kernel:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether some rows can be updated without the others: no value depends on several rows, no row has to start
-        at the first update of the tensor, and all rows have the entries of a history from the same updates. Rows along
-        the last axis but one are not those of a gradient."""
+        """Whether some rows can be updated without the others: no value depends on several rows, no row has to start at
+        the first update of the tensor, and all rows have the entries of a history from the same updates. With
+        `last_two`, rows lie along the last axis but one; those of a row-sparse gradient lie along the first."""
         late = {b.kind for b in self.buffers if b.starts_late or b.entries}
         apart = not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
         return apart and not late & {Kind.ROW, Kind.ELEM} and not self.last_two
@@ -275,5 +273,6 @@ class Kernel:
         return self._by_name[name]
 
     def instrs(self) -> Iterator[Instr]:
+        """All instructions, those of loops included."""
         for phase in self.phases:
-            yield from phase.instrs
+            yield from nested(phase.instrs)

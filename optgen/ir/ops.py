@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Literal, get_args
 
+from optgen.diagnostics import Span
+from optgen.ir.matrix_ops import HostNumber, MatrixOp
 from optgen.ir.types import Value
 from optgen.model import Kind
 
@@ -68,6 +70,14 @@ class ColumnWord(Word):
     other."""
 
     kind = Kind.COL
+
+
+@dataclass(frozen=True)
+class MatrixWord(Word):
+    """i32: as a word, of the number of the element, or of the line, among those of the `dims`, such as `cols x r`."""
+
+    kind = Kind.MATRIX
+    dims: str = ""
 
 
 @dataclass(frozen=True)
@@ -186,7 +196,7 @@ class Convert(UnaryOp):
 
 @dataclass(frozen=True)
 class Math:
-    """An elementary function of f64, by its name in `optgen.ir.math.FUNCTIONS`; gone after `expand_math`."""
+    """An elementary function of f64, by its name in `optgen.functions.math.FUNCTIONS`; gone after `expand_math`."""
 
     function: str
     args: tuple[Value, ...]
@@ -283,10 +293,34 @@ class Table:
 
 @dataclass(frozen=True)
 class Lookup:
-    """f32: entry `index` of the table, of an i32 of which only the lowest bits count, as many as number the entries."""
+    """f32: entry `index` of the table. Of the i32 `index` only the lowest bits count: 3, 4 or 5 for 8, 16 or 32
+    entries."""
 
     table: Table
     index: Value
+
+
+@dataclass(frozen=True)
+class Region:
+    """A turn of a loop: the values that it `takes` from the turn before, what it computes, and what it `gives` to the
+    next one. Behind the last turn these are `results`."""
+
+    takes: tuple[Value, ...]
+    instrs: tuple[Instr, ...]
+    gives: tuple[Value, ...]
+    results: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """`count` turns of a region. The first one takes the `starts`, which are also the results of no turn. The
+    hyper-parameter `index`, unless it is empty, is the number of the turn, from 0. There is no result but the
+    region's."""
+
+    index: str
+    count: HostNumber
+    starts: tuple[Value, ...]
+    region: Region
 
 
 Op = (
@@ -297,6 +331,7 @@ Op = (
     | Word
     | RowWord
     | ColumnWord
+    | MatrixWord
     | RowNumber
     | ColumnNumber
     | Load
@@ -328,6 +363,8 @@ Op = (
     | Lookup
     | Reduce
     | ReduceOverParams
+    | MatrixOp
+    | Repeat
 )
 
 OPS: dict[str, type[Op]] = {cls.__name__.lower(): cls for cls in get_args(Op)}
@@ -342,7 +379,7 @@ def operands(op: Op) -> Iterator[Value]:
         if isinstance(x, Value):
             yield x
         elif isinstance(x, tuple):
-            yield from x
+            yield from (v for v in x if isinstance(v, Value))
 
 
 def with_operands(op: Op, rename: Callable[[Value], Value]) -> Op:
@@ -352,6 +389,24 @@ def with_operands(op: Op, rename: Callable[[Value], Value]) -> Op:
         x = getattr(op, name)
         if isinstance(x, Value):
             changes[name] = rename(x)
-        elif isinstance(x, tuple):
+        elif isinstance(x, tuple) and any(isinstance(v, Value) for v in x):
             changes[name] = tuple(rename(v) for v in x)
     return replace(op, **changes) if changes else op  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Instr:
+    """`result = op`. Only a store, a put and a loop have the `result` None. `span` is that of the equation that needs
+    it first, in the text of the spec; it is no part of what is computed, and equal instructions may have others."""
+
+    result: Value | None
+    op: Op
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+def nested(instrs: Iterable[Instr]) -> Iterator[Instr]:
+    """Instructions, each loop before those of its turns."""
+    for instr in instrs:
+        yield instr
+        if isinstance(instr.op, Repeat):
+            yield from nested(instr.op.region.instrs)

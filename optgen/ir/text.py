@@ -1,4 +1,5 @@
-"""The text form of a kernel: `to_text` and its inverse `from_text`.
+"""The text form of a kernel: `to_text` and its inverse `from_text`. Kernels with products or loops have a text, too,
+which is for people alone.
 
 kernel Adam float32
 hyper lr beta1 beta2
@@ -15,6 +16,7 @@ sweep:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, cast
 
@@ -33,7 +35,7 @@ def to_text(kernel: Kernel) -> str:
     for b in kernel.buffers:
         rows.append(" ".join(["buffer", b.name, b.kind.value, b.storage, *_marks(b)]))
     for phase in kernel.phases:
-        rows += ["", f"{phase.kind}:", *(f"  {_instr(i)}" for i in phase.instrs)]
+        rows += ["", f"{phase.kind}:", *(f"  {line}" for i in phase.instrs for line in _lines(i))]
     return "\n".join(rows) + "\n"
 
 
@@ -46,10 +48,25 @@ def _marks(b: Buffer) -> list[str]:
     return marks + init + block + dims + history
 
 
+def _lines(instr: Instr) -> Iterator[str]:
+    """An instruction, and the turns of a loop between what they take and what they give."""
+    if not isinstance(instr.op, ir.Repeat):
+        yield _instr(instr)
+        return
+    region, index = instr.op.region, f" as {instr.op.index}" * bool(instr.op.index)
+    starts = " ".join(map(str, instr.op.starts))
+    yield f"repeat {instr.op.count}{index}: {' '.join(f'{v}: {v.type}' for v in region.takes)} = {starts}"
+    for inner in region.instrs:
+        yield from (f"  {line}" for line in _lines(inner))
+    yield f"end: {' '.join(f'{v}: {v.type}' for v in region.results)} = {' '.join(map(str, region.gives))}"
+
+
 def _instr(instr: Instr) -> str:
     op = instr.op
     words = [type(op).__name__.lower()]
-    words += [str(x) for f in fields(op) if not isinstance(x := getattr(op, f.name), Value | tuple | None)]
+    own = [getattr(op, f.name) for f in fields(op)]
+    words += [str(x).replace(" ", "") for x in own if not isinstance(x, Value | tuple | Kind | None)]
+    words += [str(x) for group in own if isinstance(group, tuple) for x in group if not isinstance(x, Value)]
     words += [str(v) for v in operands(op)]
     return " ".join(words) if instr.result is None else f"{instr.result}: {instr.result.type} = {' '.join(words)}"
 

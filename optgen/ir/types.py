@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from optgen.model import Kind
+from optgen.groups import is_group
+from optgen.model import AXES, Kind, kind_of_dims
 
 DType = Literal["f64", "f32", "i64", "i32", "b1"]
 
@@ -33,13 +34,34 @@ def constant_f32(x: float) -> float:
 
 @dataclass(frozen=True)
 class Type:
-    """`kind`: how many numbers a value is; `dtype`: of what type they are."""
+    """`kind`: how many numbers a value is; `dtype`: of what type they are. `dims` are the dimensions of a value of
+    other ones than the parameter's, whose kind is matrix."""
 
     kind: Kind
     dtype: DType
+    dims: tuple[str, ...] = ()
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The dimensions, whatever the kind; () of a number."""
+        return self.dims or AXES.get(self.kind, ())
+
+    @property
+    def group(self) -> str:
+        """The group of rows or columns (`optgen.groups`) that there is a number for each of; empty if there is none."""
+        return self.dims[0] if len(self.dims) == 1 and is_group(self.dims[0]) else ""
+
+    @property
+    def is_element(self) -> bool:
+        """Whether there is a number for each element of a matrix."""
+        return self.kind is Kind.ELEM or len(self.dims) == 2
+
+    def of(self, dtype: DType) -> Type:
+        """As many numbers, of another dtype."""
+        return self if dtype == self.dtype else Type(self.kind, dtype, self.dims)
 
     def __str__(self) -> str:
-        return f"{self.kind.value} {self.dtype}"
+        return f"{'*'.join(self.dims).replace(' ', '.') or self.kind.value} {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -68,3 +90,22 @@ def join(*kinds: Kind) -> Kind:
         return Kind.ELEM
     largest = max(kinds, key=_ORDER.__getitem__, default=Kind.UNIFORM)
     return Kind.TENSOR if largest is Kind.SHARED and Kind.HOST in kinds else largest
+
+
+def joined(*types: Type) -> Type:
+    """The type of a result that has a number wherever its operands have; its dtype is that of the first one."""
+    if not types:
+        return Type(Kind.UNIFORM, "f64")
+    first, *others = types
+    if not others or all([t.kind is first.kind and t.dims == first.dims for t in others]):
+        return first
+    kinds = [t.kind for t in types]
+    if Kind.MATRIX not in kinds:
+        return Type(join(*kinds), first.dtype)
+    return of_axes(max((t.axes for t in types), key=len), first.dtype)
+
+
+def of_axes(axes: tuple[str, ...], dtype: DType) -> Type:
+    """The type of a value with a number for each place along these dimensions."""
+    kind, dims = kind_of_dims(axes)
+    return Type(kind, dtype, dims)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import get_args
+
 from optgen import ir
-from optgen.ir import Buffer, Instr, Kernel, Phase, Type, Value, join
-from optgen.ir.math import FUNCTIONS
+from optgen.functions.table import EXPANSIONS
+from optgen.groups import is_group, lines_of
+from optgen.ir import Buffer, Instr, Kernel, Phase, Type, Value
 from optgen.model import DIMENSIONS, PER_PARAMETER, Kind
 
 # The kinds of the values that a phase may compute. Constants may stand in any phase.
@@ -39,11 +43,7 @@ def verify(kernel: Kernel) -> Kernel:
     _check(cut or uncut, f"{kernel.name}: phases in the wrong order: {' '.join(order)}")
     for phase in kernel.phases:
         rules.begin(phase)
-        for instr in phase.instrs:
-            try:
-                rules.check(instr)
-            except InvalidKernel as error:
-                raise InvalidKernel(f"{kernel.name}: {phase.kind}: {instr}: {error}") from None
+        rules.check_all(phase.instrs)
     needed = [b.name for b in kernel.buffers if b.written and not b.is_scale and not ir.is_gradient(b.name)]
     unstored = [name for name in needed if name not in rules.stored]
     _check(not unstored, f"{kernel.name}: never stored: {unstored}")
@@ -65,13 +65,18 @@ class _Rules:
         self.stored_here: set[str] = set()
         self.reduced_here: set[str] = set()
 
+    def check_all(self, instrs: tuple[Instr, ...]) -> None:
+        for instr in instrs:
+            try:
+                self.check(instr)
+            except InvalidKernel as error:
+                raise InvalidKernel(f"{self.kernel.name}: {self.phase.kind}: {instr}: {error}") from None
+
     def check(self, instr: Instr) -> None:
         op = instr.op
         for v in ir.operands(op):
             _check(self.known.get(v.id) == v.type, "an operand is not defined before, or with another type")
-            _check(
-                v.type.kind is not Kind.ELEM or v.id in self.defined_here, "an operand is an element of another phase"
-            )
+            _check(not v.type.is_element or v.id in self.defined_here, "an operand is an element of another phase")
             _check(v.id not in self.reduced_here, "an operand is a reduction that this phase has not completed")
         if isinstance(op, ir.Load | ir.Store):
             _check(op.buffer in self.buffers, "no such buffer")
@@ -80,6 +85,10 @@ class _Rules:
             _check(op.name in self.kernel.hyper, "not among the kernel's hyper-parameters")
         if isinstance(op, ir.Store):
             self.check_store(instr, op)
+        elif isinstance(op, ir.Repeat):
+            self.check_loop(instr, op)
+        elif isinstance(op, ir.Put):
+            _check(op.x.type.dtype == "f64" and not op.x.type.axes, "puts no number")
         else:
             self.check_result(instr)
 
@@ -89,10 +98,25 @@ class _Rules:
         _check(op.buffer not in self.stored, "stored twice")
         held = held_type(buffer, self.kernel.compute)
         _check(instr.result is None and op.value.type.dtype == held.dtype, "not of the dtype the buffer holds")
-        _check(join(op.value.type.kind, held.kind) is held.kind, "not of the kind the buffer holds")
+        _check(_fits(op.value.type, held), "not of the kind the buffer holds")
         _check(self.phase.kind == "update" or held.kind in PHASE_KINDS[self.phase.kind], "a buffer of another phase")
         self.stored.add(op.buffer)
         self.stored_here.add(op.buffer)
+
+    def check_loop(self, instr: Instr, loop: ir.Repeat) -> None:
+        """What a turn defines is not known behind the loop, but for the results."""
+        region = loop.region
+        _check(self.phase.kind == "update" and instr.result is None, "a loop in a kernel that is cut")
+        for start, take, give, result in zip(loop.starts, region.takes, region.gives, region.results, strict=True):
+            _check(take.type == result.type, "a result of another type than what the turns take")
+            _check(all(_fits(x.type, take.type) for x in (start, give)), "a turn takes what it is not given")
+        before = dict(self.known)
+        self.known |= {v.id: v.type for v in region.takes}
+        self.defined_here |= {v.id for v in region.takes}
+        self.check_all(region.instrs)
+        _check(all(self.known.get(v.id) == v.type for v in region.gives), "gives what is not defined")
+        self.known = before | {v.id: v.type for v in region.results}
+        self.defined_here |= {v.id for v in region.results}
 
     def check_result(self, instr: Instr) -> None:
         result = instr.result
@@ -118,15 +142,22 @@ def _check(condition: bool, message: str) -> None:
         raise InvalidKernel(message)
 
 
+def _fits(x: Type, wanted: Type) -> bool:
+    """Whether a value can be repeated to be one of this type."""
+    return x.dtype == wanted.dtype and ir.joined(x, wanted) == wanted
+
+
 def held_type(buffer: Buffer, compute: ir.DType) -> Type:
     """The type of a buffer's values in the kernel, whatever their storage."""
-    return Type(buffer.kind, compute if buffer.kind is Kind.ELEM else "f64")
+    dims = tuple(buffer.dims)
+    held = Type(buffer.kind, "f64", dims)
+    return replace(held, dtype=compute) if held.is_element else held
 
 
 def result_type(op: ir.Op, wanted: ir.DType) -> Type:
     """The type of an operation's result. `wanted` is the dtype of a constant. The type of a load is `held_type`."""
     args = tuple(ir.operands(op))
-    kind = join(*(v.type.kind for v in args))
+    shape = ir.joined(*(v.type for v in args))
     dtypes = {v.type.dtype for v in args}
     match op:
         case ir.Const():
@@ -134,7 +165,7 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.IntConst():
             return Type(Kind.UNIFORM, "i32" if wanted == "i32" else "i64")
         case ir.Hyper(name=name):
-            differs = isinstance(op, ir.OwnHyper) or name in PER_TENSOR
+            differs = isinstance(op, ir.OwnHyper) or name in PER_TENSOR or is_group(name)
             return Type(Kind.HOST if differs else Kind.UNIFORM, "f64")
         case ir.Count():
             return Type(Kind.HOST, "f64")
@@ -143,36 +174,88 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.ColumnNumber():
             return Type(Kind.COL, "f64")
         case ir.Word(kind=own):
-            return Type(own, "i32")
+            return ir.of_axes(_dims(op.dims), "i32") if isinstance(op, ir.MatrixWord) else Type(own, "i32")
         case ir.Reduce(x=x, scope=scope):
-            _check(x.type.dtype == "f64" and x.type.kind in REDUCED[scope], "reduces f64 elements only")
-            return Type(REDUCED[scope][x.type.kind], "f64")
+            _check(x.type.dtype == "f64", "reduces f64 elements only")
+            return _reduced(x.type, scope)
         case ir.ReduceOverParams(x=x):
             _check(x.type.dtype == "f64" and x.type.kind in (Kind.HOST, Kind.UNIFORM, Kind.TENSOR), "not of tensors")
             return Type(Kind.SHARED, "f64")
         case ir.Compare(a=a, b=b):
             _check(len(dtypes) == 1 and "b1" not in dtypes, "compares two numbers of one dtype")
-            return Type(kind, "b1")
+            return shape.of("b1")
         case ir.And() | ir.Or() | ir.Not():
-            return _same(kind, dtypes, "b1")
+            return _same(shape, dtypes, "b1")
         case ir.Select(condition=c, a=a, b=b):
             _check(c.type.dtype == "b1" and a.type.dtype == b.type.dtype, "operands of the wrong dtypes")
-            return Type(kind, a.type.dtype)
+            return shape.of(a.type.dtype)
         case ir.Math(function=function):
-            _check(len(args) == FUNCTIONS[function][0], "the wrong number of arguments")
-            return _same(kind, dtypes, "f64")
+            _check(len(args) == EXPANSIONS[function][0], "the wrong number of arguments")
+            return _same(shape, dtypes, "f64")
         case ir.Int() | ir.Shift():
             _check(len(dtypes) == 1 and dtypes <= {"i32", "i64"}, "operands must be of one integer dtype")
-            return Type(kind, args[0].type.dtype)
+            return shape.of(args[0].type.dtype)
         case ir.Lookup(table=table):
             _check(len(table.values) in (8, 16, 32) and dtypes == {"i32"}, "8, 16 or 32 entries, numbered by an i32")
-            return Type(kind, "f32")
+            return shape.of("f32")
+        case _ if isinstance(op, get_args(ir.MatrixOp)):
+            return matrix_type(op, wanted)
     for cls, to in CONVERSIONS.items():
         if isinstance(op, cls):
             _check(args[0].type.dtype in to, f"converts {' and '.join(to)} only")
-            return Type(kind, to[args[0].type.dtype])
+            return shape.of(to[args[0].type.dtype])
     _check(len(dtypes) == 1 and dtypes <= {"f32", "f64"}, "operands must be of one floating dtype")
-    return Type(kind, args[0].type.dtype)
+    return shape.of(args[0].type.dtype)
+
+
+def matrix_type(op: ir.Op, wanted: ir.DType) -> Type:
+    """The type of the result of an operation on whole matrices. `wanted` is the dtype of elements."""
+    match op:
+        case ir.MatMul(a=a, b=b):
+            left, right = a.type.axes, b.type.axes
+            _check(left[-1:] == right[:1] and len(left + right) > 2, "no product of these dimensions")
+            return _array(left[:-1] + right[1:], (a if len(left) == 2 else b).type.dtype)
+        case ir.Transposed(x=x):
+            _check(x.type.is_element, "transposes a matrix")
+            return ir.of_axes(x.type.axes[::-1], x.type.dtype)
+        case ir.MatrixFunction(function="trace"):
+            return Type(Kind.TENSOR, "f64")
+        case ir.MatrixFunction(dims=dims):
+            return _array(_dims(dims), wanted)
+        case ir.Triangle(x=x):
+            _check(x.type.is_element, "a triangle of a matrix")
+            return x.type
+        case ir.Repeated(x=x, dims=dims):
+            _check({*x.type.axes} <= {*_dims(dims)}, "repeated along other dimensions")
+            return ir.of_axes(_dims(dims), x.type.dtype)
+        case ir.Spread(x=x):
+            _check(is_group(x.type.axes[0]), "spreads values of groups")
+            return ir.of_axes((lines_of(x.type.axes[0]),), x.type.dtype)
+        case ir.ReduceGroups(x=x, group=group):
+            _check(x.type == ir.of_axes((lines_of(group),), "f64"), "reduces the rows or columns of groups")
+            return ir.of_axes((group,), "f64")
+        case ir.Get(kind=kind):
+            return Type(kind, "f64")
+    raise InvalidKernel("no result")
+
+
+def _array(axes: tuple[str, ...], dtype: ir.DType) -> Type:
+    """The type of a matrix of elements, or of a vector."""
+    return ir.of_axes(axes, dtype if len(axes) == 2 else "f64")
+
+
+def _dims(text: str) -> tuple[str, ...]:
+    """`cols x r` as dimensions."""
+    return tuple(text.split(" x "))
+
+
+def _reduced(x: Type, scope: str) -> Type:
+    """The type of what a reduction leaves of f64 values."""
+    if x.kind is not Kind.MATRIX:
+        _check(x.kind in REDUCED[scope], "nothing to reduce in this scope")
+        return Type(REDUCED[scope][x.kind], "f64")
+    _check(scope in ("all", "matrix") or x.is_element, "nothing to reduce in this scope")
+    return {"all": Type(Kind.TENSOR, "f64"), "matrix": x}.get(scope) or ir.of_axes((x.axes[scope == "col"],), "f64")
 
 
 PER_TENSOR = (*PER_PARAMETER, *DIMENSIONS, *(f"parameter.{name}" for name in DIMENSIONS))
@@ -188,9 +271,9 @@ CONVERSIONS: dict[type[ir.Op], dict[ir.DType, ir.DType]] = {
 }
 
 
-def _same(kind: Kind, dtypes: set[ir.DType], dtype: ir.DType) -> Type:
+def _same(shape: Type, dtypes: set[ir.DType], dtype: ir.DType) -> Type:
     _check(dtypes == {dtype}, "an operand of the wrong dtype")
-    return Type(kind, dtype)
+    return shape.of(dtype)
 
 
 def typed(op: ir.Op, id: str, wanted: ir.DType = "f64") -> Value:

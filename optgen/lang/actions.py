@@ -145,15 +145,8 @@ class _Option(NamedTuple):
 
 
 class Actions(ExpressionActions):
-    """One method for each name in the grammar. Lark calls it with the list of what was matched."""
-
-    def same(self, items: list[Any]) -> Any:
-        """The action of an alternative without an arrow."""
-        return items[0]
-
-    def several(self, items: list[Any]) -> list[Any]:
-        """Append to a list; separators are dropped."""
-        return [*items[0], items[-1]] if items and isinstance(items[0], list) else items
+    """A method for each rule of the grammar. It is given the list of what the rule matched: tokens, and nodes of rules
+    inside it."""
 
     # the parts of declarations
 
@@ -316,7 +309,7 @@ class Actions(ExpressionActions):
         return Flag(name.text, name.span, condition=first, doc=doc)
 
     def entries(self, items: list[Any]) -> str:
-        """How many entries a history has: a number or the name of a param; empty for a state that is none."""
+        """How many entries a history has: a number or the name of a param; empty for a state that is no history."""
         if not items:
             return ""
         opening, count, closing = items

@@ -1,75 +1,15 @@
-"""The functions of the language and the names every spec may use."""
+"""The names every spec may use, and what other languages call things.
+
+The functions of the language are in `optgen.functions`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from optgen.expressions import DRAWS, MATRIX_FUNCTIONS, TRIANGLES, Call
 from optgen.model import EPSILON, RESERVED_PARAMS
 
-
-@dataclass(frozen=True)
-class Builtin:
-    """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise, unless it
-    is one `of_matrices`, which takes or makes them as a whole.
-
-    `takes_more`: any number of arguments above the largest count.
-    """
-
-    name: str
-    counts: tuple[int, ...]
-    usage: str
-    reduces: tuple[int, ...] = ()
-    takes_more: bool = False
-
-    def takes(self, count: int) -> bool:
-        """Whether it may have so many arguments."""
-        return count in self.counts or (self.takes_more and count > max(self.counts))
-
-    @property
-    def of_matrices(self) -> bool:
-        return self.name in MATRIX_FUNCTIONS
-
-
-_ELEMENTWISE = """
-sqrt cbrt exp log log1p expm1 tanh sigmoid erf sin cos tan atan abs sign floor ceil round float32 bfloat16
-stored
-"""
-
-FUNCTIONS: Mapping[str, Builtin] = {
-    f.name: f
-    for f in (
-        *(Builtin(name, (1,), f"{name}(x)") for name in _ELEMENTWISE.split()),
-        *(Builtin(name, (1,), f"{name}(A)") for name in TRIANGLES),
-        Builtin("pow", (2,), "pow(x, y)"),
-        Builtin("atan2", (2,), "atan2(y, x)"),
-        Builtin("mod", (2,), "mod(a, b)"),
-        Builtin("min", (1, 2), "min(a, b), or min(x) over the elements of x", reduces=(1,), takes_more=True),
-        Builtin("max", (1, 2), "max(a, b), or max(x) over the elements of x", reduces=(1,), takes_more=True),
-        Builtin("clip", (2, 3), "clip(x, bound) or clip(x, low, high)"),
-        Builtin("where", (3,), "where(condition, a, b)"),
-        Builtin("sum", (1,), "sum(x)", reduces=(1,)),
-        Builtin("mean", (1,), "mean(x)", reduces=(1,)),
-        Builtin("norm", (1,), "norm(x)", reduces=(1,)),
-        Builtin("rms", (1,), "rms(x)", reduces=(1,)),
-        Builtin("dot", (2,), "dot(x, y)", reduces=(2,)),
-        Builtin("trace", (1,), "trace(A)"),
-        Builtin("diag", (1,), "diag(A) or diag(v)"),
-        Builtin("identity", (1, 2), "identity(rows) or identity(rows x r)"),
-        Builtin("inverse_root", (2,), "inverse_root(A, p)"),
-        Builtin("orthonormal", (1,), "orthonormal(A)"),
-        Builtin("eigenvectors", (1,), "eigenvectors(A)"),
-        Builtin("eigenvalues", (1,), "eigenvalues(A)"),
-        Builtin("solve", (2,), "solve(A, B)"),
-        Builtin("singular_values", (1,), "singular_values(A)"),
-        Builtin("left_singular_vectors", (1,), "left_singular_vectors(A)"),
-        Builtin("right_singular_vectors", (1,), "right_singular_vectors(A)"),
-        Builtin("std", (1,), "std(x)", reduces=(1,)),
-        *(Builtin(name, (0,), f"{name}(), {name}(per row) or {name}(rows x r)") for name in DRAWS),
-    )
-}
 CONSTANTS: Mapping[str, float] = {"pi": math.pi}
 """Names that stand for a number, unless a spec defines them itself."""
 
@@ -113,7 +53,7 @@ COMMON_NAMES: Mapping[str, str] = {
 """Names that are common elsewhere -> the reserved name."""
 
 _ABSENT = """
-asin acos sinh cosh asinh acosh atanh gamma prod cumsum sort argsort argmax argmin median quantile topk cholesky det
+asin acos sinh asinh acosh atanh gamma prod cumsum sort argsort argmax argmin median quantile topk cholesky det
 expm logm kron fft reshape concat
 """
 _POLAR = "X@inverse_root(X^T@X, 2), or the loop of muon"
@@ -146,8 +86,12 @@ COMMON_FUNCTIONS: Mapping[str, str | None] = {
     "l2_norm": "norm(x)",
     "normalize": "x/max(norm(x), 1e-12)",
     "cosine_similarity": "dot(x, y)/max(norm(x)*norm(y), 1e-12)",
-    "softmax": "exp(x - max(x))/sum(exp(x - max(x)))",
-    "softplus": "log1p(exp(x))",
+    "log_softmax": "x - logsumexp(x)",
+    "logaddexp": "max(a, b) + softplus(-abs(a - b))",
+    "logcosh": "abs(x) + softplus(-2*abs(x)) - log(2)",
+    "silu": "x*sigmoid(x)",
+    "gelu": "0.5*x*(1 + erf(x/sqrt(2)))",
+    "softmax": "exp(x - logsumexp(x))",
     "lerp": "a + c*(b - a)",
     "isnan": "x != x",
     "nan_to_num": "where(x != x, 0, x)",
@@ -203,9 +147,3 @@ METHODS = frozenset((
     "seed", "source", "spelling", "state", "state_dict", "state_keys", "step", "updates_rows", "zero_grad",
 ))  # fmt: skip
 """Attributes that steps and optimizers have in Python. No phase, which is a method of both, can have their names."""
-
-
-def is_reduction(call: Call) -> bool:
-    """Whether a call of a known function reduces."""
-    function = FUNCTIONS.get(call.function)
-    return function is not None and len(call.args) in function.reduces

@@ -7,7 +7,9 @@ from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
-from optgen.expressions import DRAWS, Call, is_draw, is_of_matrices, is_over_workers, walk
+from optgen.expressions import Call, is_over_workers, walk
+from optgen.functions.matrices import is_of_matrices
+from optgen.functions.table import is_draw
 from optgen.lang.actions import About
 from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
@@ -152,20 +154,22 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
 
 def _are_held(cases: list[Equation], scope: Scope) -> bool:
     """Whether a name is drawn in some updates, and has the same numbers until the next one."""
-    draws = all(isinstance(case.value, Call) and case.value.function in DRAWS for case in cases)
+    draws = all(is_draw(case.value) for case in cases)
     whole = sum(case.guard is None for case in cases) <= 1
     return draws and whole and all(case.timing is not None and not case.target.primed for case in cases)
 
 
 def _held(equation: Equation) -> Equation:
-    """A draw that is held, as a call with the distance of updates and the first one."""
+    """The equation of a held draw. Its call gets two arguments: the number of updates from one draw to the next, and
+    the first update that draws."""
     timing, draw = equation.timing, equation.value
     assert timing is not None and isinstance(draw, Call)
     return replace(equation, value=replace(draw, args=(timing.every, timing.start or timing.every)), timing=None)
 
 
 def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> None:
-    """A state keeps its value where no case is due; w and local values have one for every update."""
+    """Check cases with timings. In an update in which no case is due, a state keeps its value. The weight and local
+    values must have a case in every update."""
     timed = [case.timing for case in cases if case.timing is not None]
     for timing in timed:
         check_timing(timing, scope)
@@ -188,7 +192,7 @@ def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> No
 def _check_draws(update: tuple[Equation, ...], scope: Scope) -> None:
     """Limit the draws of all variants together to the number of draw ids."""
     values = [*(s.init for s in scope.states.values()), *(line.value for line in update)]
-    draws = [e for value in values for e in walk(value) if isinstance(e, Call) and e.function in DRAWS]
+    draws = [e for value in values for e in walk(value) if is_draw(e)]
     if len(draws) > MAX_DRAWS:
         message = f"a spec of {len(draws)} draws; the limit is {MAX_DRAWS}, and this is the first one beyond it"
         scope.report("E108", message, draws[MAX_DRAWS].span, "draw once, and use the name again")

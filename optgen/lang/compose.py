@@ -104,8 +104,9 @@ def _transformed(source: Source, use: Use, base: Part) -> Part:
 
 
 def _as_host(transform: Part, use: Use, base: Part) -> Part:
-    """A transform as an optimizer with the name of its base. Its names that the base has, too, begin with its own, and
-    such further names of its params are the base's alone. Of the rate the base says what the transform does not."""
+    """A transform as an optimizer with the name of its base. A name that both have gets the transform's name and `_`
+    before it. An alias that is a name or an alias of the base too is left to the base. Lines about the rate are the
+    transform's, or else the base's."""
     transform = with_constants(with_own_functions(transform, base.own_names()), base.own_names())
     arguments = base.own_names() | base.aliases()
     both = transform.own_names() & arguments

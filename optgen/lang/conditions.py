@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Text, Unary, walk
-from optgen.lang.builtins import FUNCTIONS, SPARSE
+from optgen.functions.table import FUNCTIONS
+from optgen.lang.builtins import SPARSE
 from optgen.lang.names import check_call
 from optgen.lang.scope import Scope
 from optgen.model import DIMENSIONS, RESERVED_PARAMS, Flag
@@ -158,7 +159,7 @@ def _check_choice(comparison: Binary, scope: Scope) -> None:
 
 
 def _unquoted(name: Name, condition: Expr, scope: Scope) -> bool:
-    """Report a name that is compared with a flag that has choices; False where it is not."""
+    """Report a name that is compared with a flag that has choices: it lacks quotes. Returns whether there is one."""
     for node in walk(condition):
         match node:
             case Binary(op="==" | "!=", left=Name(id=id), right=Name() as right) if right is name:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import keyword
 
-from optgen.expressions import DRAWS, Call, Name, walk
+from optgen.expressions import Call, Name, walk
+from optgen.functions.table import draw_of
 from optgen.groups import is_group
 from optgen.lang.actions import KINDS
 from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
@@ -135,7 +136,7 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
         if isinstance(node, Call):
             check_call(node, scope)
             own = (node.dims or AXES[Kind.ELEM]) == state.axes and not state.entries
-            if node.function in DRAWS and (node is not init or not own):
+            if draw_of(node) and (node is not init or not own):
                 help = (
                     f"a state that has dimensions may start at {node.function}() alone, which has them, too; compute "
                     "with that later"

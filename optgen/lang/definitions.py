@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, WORKERS, Call, Expr, Name, Number, children, is_draw, walk, with_children
+from optgen.expressions import WORKERS, Call, Expr, Name, Number, children, walk, with_children
+from optgen.functions.table import FUNCTIONS, is_draw
 from optgen.lang.actions import Definition
-from optgen.lang.builtins import CONSTANTS, FUNCTIONS, RESERVED, SPARSE
+from optgen.lang.builtins import CONSTANTS, RESERVED, SPARSE
 from optgen.lang.parser import MAX_DEPTH, Broken, Declaration, Draft, too_deep
 from optgen.model import AXES, Equation, Flag, Kind, Param, StateDecl
 
@@ -71,7 +72,7 @@ class _Placing:
             if isinstance(node, Name) and (node.primed or node.id not in known) and node.id not in self.draft.broken:
                 help = f"it reads {', '.join(definition.parameters)}, params and reserved names; make it an argument"
                 self.draft.error("E206", f"unknown name '{node.key}' in the definition of a function", node.span, help)
-            elif isinstance(node, Call) and node.function in DRAWS:
+            elif is_draw(node):
                 help = "draw in an equation, and make the numbers an argument"
                 self.draft.error("E306", "a draw in the definition of a function", node.span, help)
             elif isinstance(node, Call) and node.function in {*definition.parameters} - FUNCTIONS.keys():
@@ -89,7 +90,7 @@ class _Placing:
         match line:
             case StateDecl():
                 init = self.expr(line.init)
-                if is_draw(init) and isinstance(init, Call) and not (init.dims or init.args or init.scope):
+                if is_draw(init) and not (init.dims or init.args or init.scope):
                     init = replace(init, dims=() if line.kind is Kind.ELEM else line.axes)
                 return replace(line, init=init)
             case Flag(condition=condition) if condition is not None:
@@ -131,7 +132,7 @@ class _Placing:
         return placed
 
     def _fail(self, call: Call, code: str, message: str, help: str) -> None:
-        """Report a call, of whose function nothing more is said."""
+        """Report a call, and mark its function as failed, so that later errors about it are left out."""
         self.draft.error(code, message, call.span, help)
         self.draft.broken.add(call.function)
 

@@ -34,7 +34,7 @@ class ValueKind:
 
     @property
     def group(self) -> str | None:
-        """The group of rows or columns that it has a number for each of, if it has."""
+        """The groups of rows or columns for each of which it has one number; None if it has no such groups."""
         return self.dims[0] if len(self.dims) == 1 and is_group(self.dims[0]) else None
 
     @property

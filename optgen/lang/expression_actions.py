@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Span
-from optgen.expressions import DRAWS, WORKERS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.expressions import WORKERS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.functions.table import FUNCTIONS
 from optgen.groups import WORDS
-from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.syntax import Token
 
 
@@ -109,7 +109,7 @@ class ExpressionActions:
         function, closing = items[0], items[-1]
         parts = list(items[2]) if len(items) == 4 else []
         for part in parts:
-            if isinstance(part, _Dimensions) and (function.text not in (*DRAWS, "identity") or len(parts) > 1):
+            if isinstance(part, _Dimensions) and not (_takes_dimensions(function.text) and len(parts) == 1):
                 help = "they stand alone in the brackets of a draw or of identity: z = normal(rows x r)"
                 raise LineError("E306", "dimensions among the arguments of a call", part.span, help)
         if parts and isinstance(parts[0], _Dimensions):
@@ -136,6 +136,10 @@ class ExpressionActions:
                 "E105", f"'{function.text}' is called like a function", function.span, "write '*' to multiply"
             )
         return Call(function.text, tuple(parts), scope, function.span.to(closing.span))
+
+
+def _takes_dimensions(function: str) -> bool:
+    return function in FUNCTIONS and FUNCTIONS[function].takes_dimensions
 
 
 FIRST_AXIS = "axis 0"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
+from optgen.diagnostics import Diagnostic, FileLine, Source, Span, SpecErrors
 from optgen.lang.format import render_tokens, space_before
 from optgen.lang.parts import NOWHERE, Part, token
 from optgen.lang.uses import Tokens
@@ -47,7 +47,8 @@ class Flattened:
 
 
 def _once(diagnostics: Iterator[Diagnostic]) -> Iterable[Diagnostic]:
-    """One of several that say the same of one place, as copies of a line do: the one that shows most of it."""
+    """Errors without repetitions. Copies of a line lead to several errors that say the same about one place; the one
+    that shows most of it stays."""
     found: dict[tuple[str, int, int], Diagnostic] = {}
     for d in diagnostics:
         key = d.message, d.span.line, d.span.column
@@ -73,12 +74,20 @@ def columns(tokens: Tokens) -> Iterator[int]:
         column += len(t.text)
 
 
+def _written(row: Tokens) -> FileLine | None:
+    """Where a row was written: its `=`, as other files' words stand in the place of names; or else its first word."""
+    found = [t for t in row if t.written is not None]
+    equals = [t for t in found if t.type == "EQUAL"]
+    return next((t.written for t in (*equals, *found)), None)
+
+
 def render(part: Part, name: str, origin: Source | None) -> Flattened:
-    """The text of a part. `origin` is the text that its tokens have their places in, None if they are of several."""
+    """The text of a part. `origin` is the text in which its tokens have their places; None if they come from several
+    texts."""
     versions = [_version(part)] if part.bumps and len(part.versions) < 2 else part.versions
     cites = [part.cite] if part.cite else []
     rows: list[Tokens] = [part.header, *versions, *cites, *part.axes, *part.rates, *part.schedules, *part.declarations]
     rows += [*([] if part.has_phases else [_section("update")]), *part.update]
     rows += [_section("eval"), *part.evaluate] if part.evaluate else []
-    source = Source(name, "\n".join(map(render_tokens, rows)) + "\n")
+    source = Source(name, "\n".join(map(render_tokens, rows)) + "\n", tuple(map(_written, rows)))
     return Flattened(source, origin or source, tuple(rows) if origin else ())

@@ -30,7 +30,7 @@ def is_length(param: Param) -> bool:
 
 
 def length_problem(name: str, param: Param) -> tuple[str, str]:
-    """What to say of a param that is none."""
+    """The text of the error for a param that is no length."""
     default = 1 if param.default is None else param.default
     help = f"declare 'param {name}: int = {default:g} in [1, inf)'"
     return f"the dimension '{name}' need not be a whole number from 1 on", help

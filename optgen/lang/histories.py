@@ -95,7 +95,8 @@ def check_element(equation: Equation, scope: Scope) -> bool:
 
 
 def check_entry(name: Name, loop: Loop | None, scope: Scope) -> None:
-    """Report a use of a history without an index, an index of what is none, and one that names no entry."""
+    """Report a history that is used without an index, an index behind a name that has no entries, and an index that
+    names no entry."""
     state = scope.states.get(name.id)
     if state is not None and state.entries:
         problem = _problem(name, state, loop, scope)
@@ -210,7 +211,8 @@ def _linear(loop: Loop, n: str) -> tuple[int, int] | None:
 
 
 def _first_turn(terms: list[str], loop: Loop | None, n: str) -> int:
-    """The least n for which a loop is computed at all whose number of the turn is among the terms of an index."""
+    """The least n for which an index is computed at all: for which the loops whose turn numbers it reads have a
+    turn."""
     counts = [_linear(x, n) for x in loops_around(loop) if x.index in terms]
     return max((-(-(1 - p) // q) for p, q in filter(None, counts) if q > 0), default=0)
 

@@ -15,8 +15,6 @@ from functools import partial
 
 from optgen.diagnostics import Span
 from optgen.expressions import (
-    DRAWS,
-    TRIANGLES,
     WORKERS,
     Binary,
     Call,
@@ -30,9 +28,11 @@ from optgen.expressions import (
     children,
     walk,
 )
+from optgen.functions.matrices import MATRIX_FUNCTIONS
+from optgen.functions.table import elementwise_of, is_draw, is_reduction
 from optgen.groups import is_group, lines_of
 from optgen.lang import matrices
-from optgen.lang.builtins import FUNCTIONS, TENSORS, is_reduction
+from optgen.lang.builtins import TENSORS
 from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
 from optgen.lang.loops import loops_around, path
 from optgen.lang.report import Report
@@ -63,7 +63,7 @@ def infer(program: Program, optimizer: Optimizer) -> dict[str, Kind]:
 
 
 def known(program: Program, optimizer: Optimizer) -> Names:
-    """The kinds of these names, with their dimensions, by which `value_of` tells that of any expression."""
+    """The kinds of these names, with their dimensions. `value_of` infers the kind of any expression from them."""
     return infer_values(program, base_names(optimizer, program.states), never)
 
 
@@ -123,7 +123,7 @@ def _join_turns(carried: dict[str, ValueKind | None], known: dict[str, ValueKind
         for e in program.equations:
             for loop in loops_around(e.loop):
                 known |= {loop.index: CONSTANT} if loop.index is not None else {}
-            value = value_of(e.value, known, _silent, draw_allowed=True)
+            value = value_of(e.value, known, silent, draw_allowed=True)
             if e.target.id in carried and value is not None:
                 old = carried[e.target.id]
                 value = (join(old, value) or old) if old is not None else value
@@ -144,13 +144,13 @@ def _computed(value: ValueKind, program: Program) -> ValueKind:
     return ValueKind(Kind.SHARED if value.uniform and joins else Kind.TENSOR)
 
 
-def _silent(*error: object) -> None:
-    """Errors are reported for the whole expression."""
+def silent(*error: object) -> None:
+    """No error is reported: there is none, or it is one of the whole expression."""
 
 
 def check_start(state: StateDecl, start: Expr, names: Names, report: Report) -> None:
     """Report the start of a state that is no number, or of a kind that the state cannot take."""
-    if isinstance(start, Call) and start.function in DRAWS:
+    if is_draw(start):
         return  # which has the dimensions of the state
     value = value_of(start, names, report)
     if value is not None:
@@ -210,8 +210,8 @@ def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
 
 def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, ValueKind]]:
     """The smallest parts of an expression that are not the same for all parameters: names, reductions, draws."""
-    value = value_of(expr, names, _silent)
-    whole = isinstance(expr, Name) or (isinstance(expr, Call) and (expr.function in DRAWS or is_reduction(expr)))
+    value = value_of(expr, names, silent)
+    whole = isinstance(expr, Name) or is_draw(expr) or (isinstance(expr, Call) and is_reduction(expr))
     if value is None or value.uniform or value.kind is Kind.SHARED:
         return
     if whole:
@@ -251,16 +251,16 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
             value = _numbers((expr.left, expr.right), names, report)
             comparison = op in ("<", "<=", ">", ">=", "==", "!=")
             return replace(value, condition=True) if value is not None and comparison else value
-        case Call(function=function) if function in DRAWS:
+        case Call(function=function) if is_draw(expr):
             if not draw_allowed and not expr.args:
                 help = f"name it on a line of its own: z = {function}(); the name fixes which numbers are drawn"
                 report("E306", "a draw inside an expression", expr.span, help)
             return of_axes(*expr.dims) if expr.dims else ValueKind(Kind.ELEM)
-        case Call(function=function) if function in FUNCTIONS and FUNCTIONS[function].of_matrices:
+        case Call(function=function) if function in MATRIX_FUNCTIONS:
             return matrices.function(expr, partial(value_of, names=names, report=report), report)
         case Call() if is_reduction(expr):
             return _reduction(expr, names, report)
-        case Call(function=function) if function in TRIANGLES:
+        case Call(function=function) if (known := elementwise_of(expr)) is not None and known.takes_matrix:
             value = _numbers(expr.args, names, report)
             if value is not None and len(value.axes) != 2:
                 help = "it keeps the elements on one side of the diagonal, and makes the others 0"

@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 
-from optgen.bounds import ALL, bounds_of
+from optgen.bounds import bounds_of
 from optgen.diagnostics import Diagnostic, Span
-from optgen.expressions import Binary, Call, Expr, Name, Number, is_draw, walk
+from optgen.expressions import Binary, Call, Expr, Name, Number, walk
+from optgen.functions.interval import ALL
+from optgen.functions.table import is_draw
 from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import HUGE, Fault, first_step_faults, negative_roots, takes

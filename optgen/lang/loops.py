@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from optgen.bounds import ALL, Bounds, bounds_of
+from optgen.bounds import bounds_of
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
+from optgen.functions.interval import ALL, Bounds
 from optgen.lang.report import Report
 from optgen.lang.scope import Scope
 from optgen.model import Equation, Loop, Param, Timing
@@ -22,6 +23,12 @@ def loops_around(loop: Loop | None) -> Iterator[Loop]:
     while loop is not None:
         yield loop
         loop = loop.outer
+
+
+def loop_at(loop: Loop | None, level: int) -> Loop | None:
+    """The loop at a level of nesting, counted from the outside, of those around an equation; None if it is in none."""
+    chain = [*loops_around(loop)]
+    return chain[-1 - level] if level < len(chain) else None
 
 
 def is_visible(name: Name, defined: Loop | None, reader: Loop | None) -> bool:
@@ -107,7 +114,7 @@ def _check_part(node: Expr, scope: Scope) -> None:
 
 
 def _whole(param: Param, least: int) -> int:
-    """A whole number that may be meant by the default of a param."""
+    """The whole number that the help of an error proposes for the default of a param."""
     return max(least, math.ceil(param.default or 0))
 
 

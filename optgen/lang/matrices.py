@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from optgen.expressions import Binary, Call, Expr, Name, Transpose
-from optgen.lang.builtins import FUNCTIONS
+from optgen.functions.matrices import MATRIX_FUNCTIONS
+from optgen.functions.record import Need
+from optgen.functions.table import FUNCTIONS
 from optgen.lang.dimensions import ValueKind, of_axes
 from optgen.lang.report import Report
 from optgen.model import Kind
@@ -66,18 +68,20 @@ def function(call: Call, value_of: ValueOf, report: Report) -> ValueKind | None:
     elsewhere."""
     if len(call.args) not in FUNCTIONS[call.function].counts:
         return None
-    if call.function == "identity":
+    if FUNCTIONS[call.function].takes_dimensions:
         return _identity(call)
     values = [value_of(arg) for arg in call.args]
     if any(value is None for value in values):
         return None
     own = [value for value in values if value is not None]
-    problem = _PROBLEM[call.function](own)
-    if problem is None:
-        return _RESULT[call.function](own)
-    at, message = problem
-    report("E307", f"{call.function} takes {message}, but this is {_what(own[at])}", call.args[at].span, _HELP)
-    return None
+    what = MATRIX_FUNCTIONS[call.function]
+    for need, value, arg in zip(what.needs, own, call.args, strict=True):
+        if not _MEETS[need](value, own[0]):
+            message = f"{call.function} takes {_named(need, own[0])}, but this is {_what(value)}"
+            report("E307", message, arg.span, _HELP)
+            return None
+    axes = what.axes(*(value.axes for value in own))
+    return of_axes(*axes) if axes else ValueKind(Kind.TENSOR)
 
 
 _HELP = "matrices are g, w, states and products of them; square ones are X@X^T and states of 'rows x rows'"
@@ -96,49 +100,15 @@ def _is_square(value: ValueKind) -> bool:
     return len(value.axes) == 2 and value.axes[0] == value.axes[1] and not value.condition
 
 
-def _square(values: list[ValueKind]) -> tuple[int, str] | None:
-    return None if _is_square(values[0]) else (0, "a square matrix")
+def _named(need: Need, first: ValueKind) -> str:
+    return f"a second matrix of {first.axes[0]}" if need == "as many rows as the first matrix" else need
 
 
-def _root(values: list[ValueKind]) -> tuple[int, str] | None:
-    return _square(values) or (None if values[1].kind is Kind.HOST else (1, "a number that is known before the step"))
-
-
-def _matrix(values: list[ValueKind]) -> tuple[int, str] | None:
-    return None if len(values[0].axes) == 2 and not values[0].condition else (0, "a matrix")
-
-
-def _diagonal(values: list[ValueKind]) -> tuple[int, str] | None:
-    return None if _is_square(values[0]) or len(values[0].axes) == 1 else (0, "a square matrix or a vector")
-
-
-def _system(values: list[ValueKind]) -> tuple[int, str] | None:
-    agree = values[1].axes[:1] == values[0].axes[:1]
-    return _square(values) or (None if agree else (1, f"a second matrix of {values[0].axes[0]}"))
-
-
-_PROBLEM: Mapping[str, Callable[[list[ValueKind]], tuple[int, str] | None]] = {
-    "trace": _square,
-    "diag": _diagonal,
-    "inverse_root": _root,
-    "orthonormal": _matrix,
-    "singular_values": _matrix,
-    "left_singular_vectors": _matrix,
-    "right_singular_vectors": _matrix,
-    "eigenvectors": _square,
-    "eigenvalues": _square,
-    "solve": _system,
+_MEETS: Mapping[Need, Callable[[ValueKind, ValueKind], bool]] = {
+    "a square matrix": lambda value, first: _is_square(value),
+    "a matrix": lambda value, first: len(value.axes) == 2 and not value.condition,
+    "a square matrix or a vector": lambda value, first: _is_square(value) or len(value.axes) == 1,
+    "a number that is known before the step": lambda value, first: value.kind is Kind.HOST,
+    "as many rows as the first matrix": lambda value, first: value.axes[:1] == first.axes[:1],
 }
-"""Function -> which argument has the wrong kind, and what is needed there; None if all are right."""
-_RESULT: Mapping[str, Callable[[list[ValueKind]], ValueKind]] = {
-    "trace": lambda values: ValueKind(Kind.TENSOR),
-    "diag": lambda values: of_axes(values[0].axes[0], *values[0].axes[: 2 - len(values[0].axes)]),
-    "inverse_root": lambda values: values[0],
-    "orthonormal": lambda values: values[0],
-    "singular_values": lambda values: of_axes(values[0].axes[1]),
-    "left_singular_vectors": lambda values: values[0],
-    "right_singular_vectors": lambda values: of_axes(values[0].axes[1], values[0].axes[1]),
-    "eigenvectors": lambda values: values[0],
-    "eigenvalues": lambda values: of_axes(values[0].axes[0]),
-    "solve": lambda values: values[1],
-}
+"""Whether an argument is what a function of matrices needs, by its kind and that of the first one."""

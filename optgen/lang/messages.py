@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from optgen.diagnostics import suggest
-from optgen.lang.builtins import FUNCTIONS
+from optgen.functions.table import FUNCTIONS
 from optgen.lang.expression_actions import LineError
 from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
 
@@ -192,7 +192,7 @@ def _no_operator(line: Line, token: Token, previous: Token) -> LineError:
 
 
 def _shown(token: Token) -> str:
-    """A token in quotes, those that it brings along or others."""
+    """A token in quotes: its own, if it has some."""
     return token.text if token.type in ("CHOICE", "STRING") else f"'{token.text}'"
 
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import reduce
 
 from optgen.diagnostics import Source, SpecErrors, listed, suggest
-from optgen.lang.builtins import CONSTANTS, FUNCTIONS, RESERVED
+from optgen.functions.table import FUNCTIONS
+from optgen.lang.builtins import CONSTANTS, RESERVED
 from optgen.lang.parts import Part, default_of, is_plain, joined, name, negated, token
 from optgen.lang.splicing import Splicing
 from optgen.lang.syntax import KEYWORDS, read_lines
@@ -71,7 +72,7 @@ def _shares(part: Part) -> bool:
 
 
 def _check_field(use: Use, other: Part, field: str) -> None:
-    """ValueError for an argument that the second spec has not, or that is no value of it."""
+    """ValueError for an argument that the second spec does not have, and for a value that the argument cannot take."""
     known = {*other.params(), *other.flags(), "lr", *(x for x in OF_ALL if other.reads(x))}
     if field not in known:
         help = suggest(field, sorted(known)) or f"it has {listed(sorted(known))}"

@@ -40,7 +40,8 @@ def monitored(source: Source, expressions: Sequence[str]) -> Monitored:
     names = tuple(_free(source.text, k) for k in range(len(expressions)))
     placed = [text.place(name, x) for name, x in zip(names, expressions, strict=True)]
     rows, where = text.with_lines(placed)
-    derived = Source(source.name, "\n".join(rows) + "\n")
+    written = tuple(source.where(Span(number, 1, 2)) for _, number in rows)
+    derived = Source(source.name, "\n".join(row for row, _ in rows) + "\n", written)
     try:
         spec = parse(derived)
     except SpecErrors as errors:
@@ -114,19 +115,21 @@ class _Text:
         guards = [_words(guard_of(tokens)) for tokens in cases]
         return "(" + " or ".join(f"({guard})" for guard in guards) + ")" if guards and all(guards) else ""
 
-    def with_lines(self, placed: Sequence[_Placed]) -> tuple[list[str], list[tuple[int, int]]]:
-        """All rows with those of expressions, and where each of these stands: the number of its row, and its column."""
+    def with_lines(self, placed: Sequence[_Placed]) -> tuple[list[tuple[str, int]], list[tuple[int, int]]]:
+        """All rows with those of expressions, each with its number in the text, 0 for a new one; and where each
+        expression stands: the number of its row, and its column."""
         first = self._row(self._heads[0])
-        rows = [*self._rows[: first - 1], *(x.state for x in placed)]
+        own = [(row, number) for number, row in enumerate(self._rows, 1)]
+        rows = [*own[: first - 1], *((x.state, 0) for x in placed)]
         where = [(0, 0)] * len(placed)
         begin = first
         for k in range(len(self._sections)):
             end = self._row(self._heads[k + 1]) if k + 1 < len(self._heads) else len(self._rows) + 1
-            rows += self._rows[begin - 1 : end - 1]
-            rows += [f"  {UPDATE} = w' - w"] * any(x.reads_update for x in placed if x.section == k)
+            rows += own[begin - 1 : end - 1]
+            rows += [(f"  {UPDATE} = w' - w", 0)] * any(x.reads_update for x in placed if x.section == k)
             for i, x in enumerate(placed):
                 if x.section == k:
-                    rows.append(x.equation)
+                    rows.append((x.equation, 0))
                     where[i] = len(rows), x.column
             begin = end
         return rows, where

@@ -6,17 +6,10 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, TRIANGLES, WORKERS, Call, Expr, IsSet, Name, children, walk
+from optgen.expressions import WORKERS, Call, Expr, IsSet, Name, children, walk
+from optgen.functions.table import FUNCTIONS, draw_of, is_draw, is_reduction
 from optgen.groups import is_group
-from optgen.lang.builtins import (
-    COMMON_FUNCTIONS,
-    COMMON_NAMES,
-    FUNCTIONS,
-    RESERVED,
-    SPARSE,
-    TENSORS,
-    is_reduction,
-)
+from optgen.lang.builtins import COMMON_FUNCTIONS, COMMON_NAMES, RESERVED, SPARSE, TENSORS
 from optgen.lang.grouped import problem_of
 from optgen.lang.histories import check_element, check_entry
 from optgen.lang.scope import Scope, meaning
@@ -30,7 +23,7 @@ def check_call(call: Call, scope: Scope) -> None:
     at = Span(call.span.line, call.span.column, call.span.column + len(call.function))
     if function is None:
         _no_function(call, what, at, scope)
-    elif call.function in DRAWS and (call.scope is not None or call.args):
+    elif draw_of(call) and (call.scope is not None or call.args):
         what = f"a draw '{_scope_text(call.scope)}'" if call.scope is not None else "a draw takes no numbers"
         name = call.function
         help = f"write {name}(per row), {name}(per col), or dimensions, as {name}(rows x r)"
@@ -42,13 +35,13 @@ def check_call(call: Call, scope: Scope) -> None:
         counts = " or ".join(map(str, function.counts)) + (" or more" if function.takes_more else "")
         takes = f"{counts} argument{'' if counts == '1' else 's'}" if counts != "0" else "no arguments"
         message = f"{call.function} takes {takes}, and has {len(call.args)} here"
-        scope.report("E208", message, call.span, f"write {function.usage}", _section(call))
+        scope.report("E208", message, call.span, f"write {function.usage}", function.section)
     elif call.function == "identity" and any(_is_no_dimension(x, scope) for x in call.args):
         help = "write rows, cols, or an int param with an interval from 1 on"
         scope.report("E307", "identity takes a dimension", call.args[0].span, help)
     elif call.scope is not None and not is_reduction(call):
         message = f"'{_scope_text(call.scope)}' on {call.function}, which reduces nothing"
-        scope.report("E303", message, call.span, "sum, mean, norm, rms, std, max(x) and min(x) reduce")
+        scope.report("E303", message, call.span, _what_reduces())
     elif call.scope == WORKERS and call.function != "mean":
         scope.report(
             "E303", f"'over workers' on {call.function}", call.span, "of workers, there is mean(x, over workers)"
@@ -82,7 +75,7 @@ def _no_function(call: Call, what: str | None, at: Span, scope: Scope) -> None:
 
 
 def _is_indexed(call: Call, at: Span, scope: Scope) -> bool:
-    """Whether a history or an array is called, which is reported."""
+    """Report brackets behind a history or an array that make it a call; returns whether it is one."""
     state, loop = scope.states.get(call.function), scope.arrays.get(call.function)
     if state is not None and state.entries:
         help = f"write {call.function}[-1] for its newest entry, {call.function}[-2] for the one before it"
@@ -102,13 +95,12 @@ def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
     return not (is_size or is_whole or (isinstance(expr, Name) and expr.id in scope.failed))
 
 
-def _section(call: Call) -> str:
-    """The section with the table that a function is in."""
-    if FUNCTIONS[call.function].of_matrices or call.function in TRIANGLES:
-        return "products"
-    if call.function in DRAWS:
-        return "draws"
-    return "reductions" if FUNCTIONS[call.function].reduces == FUNCTIONS[call.function].counts else "functions"
+def _what_reduces() -> str:
+    """The reductions of one argument; of those that are more, with it."""
+    found = [f.name + "(x)" * (f.elementwise is not None) for f in FUNCTIONS.values() if f.reduces(1)]
+    plain, both = ([x for x in found if x.endswith(")") == also] for also in (False, True))
+    *most, last = (*plain, *both)
+    return f"{', '.join(most)} and {last} reduce"
 
 
 def _scope_text(scope: str) -> str:
@@ -129,7 +121,7 @@ def check_reads(equation: Equation, scope: Scope, *, evaluate: bool, locals: Con
     for node in walk(equation.value):
         if isinstance(node, Call):
             check_call(node, scope)
-            if evaluate and node.function in DRAWS:
+            if evaluate and is_draw(node):
                 help = "draw in 'update:', and keep it in a state that is read here"
                 scope.report("E306", "a draw in 'eval:', where nothing is random", node.span, help)
     for name in readable_names(equation.value):

@@ -11,11 +11,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
-from optgen.bounds import Bounds, bounds, bounds_of
+import numpy as np
+
+from optgen.bounds import bounds, bounds_of
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children, walk
-from optgen.lang.builtins import FUNCTIONS
+from optgen.functions.interval import Bounds
+from optgen.functions.matrices import MATRIX_FUNCTIONS
+from optgen.functions.table import draw_of, elementwise_of, reduction_of
 from optgen.lang.kinds import infer
 from optgen.lang.loops import loops_around
 from optgen.model import COUNTS, EPSILON, Equation, Flags, Kind, Loop, Optimizer, Program, Timing
@@ -24,8 +29,9 @@ from optgen.truth import partial_truth
 
 @dataclass(frozen=True)
 class Fault:
-    """An operation that makes a new value infinite or NaN in the first step, or an error of it: of numbers as in `1/0`,
-    where `case` is so; always, if that is empty. `update` is the first one in which it is computed."""
+    """An operation of a first step that makes a new value infinite or NaN, or that fails, as `solve` does for a matrix
+    of zeros. `what` shows it with its numbers, as `1/0`. `case` says for which weights and gradients that is so; empty
+    for all. `update` is the number of the first update that computes it."""
 
     span: Span
     what: str
@@ -236,7 +242,7 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
     values = [p.value for p in parts]
     value = _applied(expr, values)
     causes = frozenset().union(*(p.causes for p in parts))
-    is_known = not (isinstance(expr, Call) and FUNCTIONS[expr.function].of_matrices and expr.function != "trace")
+    is_known = not isinstance(expr, Call) or expr.function not in MATRIX_FUNCTIONS or _is_linear(expr)
     if is_known and not math.isfinite(value) and all(map(math.isfinite, values)):
         causes |= {(expr.span, _shown(expr, values))}
     return _Sample(value, causes)
@@ -261,92 +267,57 @@ def _shown(expr: Expr, values: list[float]) -> str:
     return a
 
 
+_BINARY: Mapping[str, Callable[[float, float], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "@": np.multiply,
+    "/": np.divide,
+    "^": np.float_power,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+}
+
+
 def _applied(expr: Expr, values: list[float]) -> float:
-    """The operation of one node by IEEE 754."""
-    try:
-        return float(_apply(expr, values))
-    except OverflowError:
-        return math.inf
-    except ZeroDivisionError:
-        return math.nan if values[0] == 0 else math.copysign(math.inf, values[0])
-    except ValueError:  # a pole, or no value
+    """The operation of one node by IEEE 754. All elements of a tensor are equal here."""
+    with np.errstate(all="ignore"):
         match expr:
-            case Binary(op="^") | Call(function="pow") if values[0] == 0:
-                return math.inf
-            case Call(function="log") if values[0] == 0:
-                return -math.inf
-            case Call(function="log1p") if values[0] == -1:
-                return -math.inf
-        return math.nan
-
-
-_BINARY: Mapping[str, Callable[[float, float], float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "@": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "^": lambda a, b: math.pow(a, b),
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "and": lambda a, b: bool(a) and bool(b),
-    "or": lambda a, b: bool(a) or bool(b),
-}
-_CALLS: Mapping[str, Callable[..., float]] = {
-    "sqrt": math.sqrt,
-    "cbrt": math.cbrt,
-    "exp": math.exp,
-    "log": math.log,
-    "log1p": math.log1p,
-    "expm1": math.expm1,
-    "tanh": math.tanh,
-    "sigmoid": lambda x: 0.5 + 0.5 * math.tanh(x / 2),
-    "erf": math.erf,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "atan": math.atan,
-    "atan2": math.atan2,
-    "mod": lambda x, y: x - y * math.floor(x / y),
-    "pow": math.pow,
-    "abs": abs,
-    "norm": abs,
-    "rms": abs,
-    "trace": float,
-    "std": lambda x: 0.0,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "round": round,
-    "float32": float,
-    "bfloat16": float,
-    "stored": float,
-    "sign": lambda x: (x > 0) - (x < 0) if x == x else x,
-    "normal": lambda *held: 0.5,
-    "uniform": lambda *held: 0.5,
-    "rademacher": lambda *held: 1.0,
-}
-_ZERO_OF_ZEROS = ("diag", "eigenvalues", "singular_values")
-"""The functions that are 0 for matrices of zeros. What functions of matrices are for others is not known here."""
-
-
-def _apply(expr: Expr, values: list[float]) -> float:
-    """The operation of one node. All elements of a tensor are equal here, so reductions are simple."""
-    match expr:
-        case Unary(op="-"):
-            return -values[0]
-        case Unary():
-            return not values[0]
-        case Binary(op=op):
-            return _BINARY[op](*values)
-        case Call(function=function) if function in _CALLS:
-            return _CALLS[function](*values)
-        case Call(function=function) if FUNCTIONS[function].of_matrices:
-            return 0.0 if function in _ZERO_OF_ZEROS and values == [0] else math.nan
+            case Unary(op="-"):
+                return -values[0]
+            case Unary():
+                return float(not values[0])
+            case Binary(op=op):
+                return float(_BINARY[op](*map(np.float64, values)))
+            case Call():
+                return float(_called(expr, values))
     return values[0]
+
+
+def _called(call: Call, values: list[float]) -> float:
+    """A call of numbers; of an array whose elements all are that number, if the function reduces it or takes a matrix,
+    where that can be told."""
+    if (draw := draw_of(call)) is not None:
+        return draw.typical
+    if (known := elementwise_of(call)) is not None:
+        return values[0] if known.takes_matrix else float(known.meaning(*map(np.float64, values)))
+    if (reduction := reduction_of(call)) is not None:
+        return float(reduction.meaning(*(np.array([x], np.float64) for x in values)))
+    if _is_linear(call):
+        return values[0]
+    what = MATRIX_FUNCTIONS[call.function]
+    return what.of_zeros if what.of_zeros is not None and values == [0] else math.nan
+
+
+def _is_linear(call: Call) -> bool:
+    """Whether a call is of a linear function of matrices, which keeps or adds elements."""
+    return call.function in MATRIX_FUNCTIONS and MATRIX_FUNCTIONS[call.function].is_linear
 
 
 def negative_roots(program: Program, optimizer: Optimizer) -> Iterator[Span]:

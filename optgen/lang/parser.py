@@ -1,18 +1,14 @@
 """Parses logical lines to nodes of the model. Whether lines agree with each other is checked later.
 
-Lark runs the grammar over our own tokens, one logical line at a time, and calls a method of `Actions` for every match.
-No lark object is seen outside this file. The name that a failed line would have defined goes to `Draft.broken`, so that
-its uses are not reported as well.
+`grammar.py` reads one logical line. The name that a line with an error would have defined goes to `Draft.broken`, so
+that its uses are not reported as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import Expr, Number, children
@@ -32,14 +28,15 @@ from optgen.lang.actions import (
     Version,
 )
 from optgen.lang.expression_actions import LineError
-from optgen.lang.messages import syntax_error
-from optgen.lang.syntax import BLOCKS, HEADS, MAX_ERRORS, Line, Token, begins_statement, read_lines
+from optgen.lang.grammar import LineParser
+from optgen.lang.syntax import BLOCKS, HEADS, MAX_ERRORS, Line, begins_statement, read_lines
 from optgen.model import PHASE, Equation, Flag, Input, Loop, Param, Require, StateDecl
 
 MAX_DEPTH = 100
 """The largest depth of an expression. Later stages recurse over expressions."""
 
 Declaration = Param | Flag | StateDecl | Input
+_ACTIONS = Actions()
 
 
 @dataclass
@@ -245,16 +242,7 @@ def _end_loops(draft: Draft) -> None:
 
 def parse_line(line: Line) -> Statement:
     """The statement of one logical line. Raises LineError."""
-    import lark  # noqa: F401 (first: threads that begin with different parts of it wait for each other)
-    from lark.exceptions import UnexpectedToken
-
-    parser = _grammar().parse_interactive(_TokenMaker(), "line")
-    try:
-        for token in line.tokens:
-            parser.feed_token(token)
-        statement: Statement = parser.feed_token(Token("$END", "", line.tokens[-1].span))
-    except UnexpectedToken as error:
-        raise syntax_error(line, error.token, set(parser.accepts())) from None
+    statement = LineParser(line, _ACTIONS).statement()
     for expr in _expressions(statement):
         if (span := too_deep(expr)) is not None:
             help = "name a part of it on a line of its own"
@@ -286,42 +274,3 @@ def too_deep(expr: Expr) -> Span | None:
             return node.span
         stack.extend((child, depth + 1) for child in children(node))
     return None
-
-
-class _TokenMaker:
-    """Takes the place of a lexer: lark asks it for tokens when it tries which terminals may follow."""
-
-    def _Token(self, type: str, text: str) -> Token:
-        return Token(type, text, Span(0, 0, 0))
-
-
-@cache
-def _grammar() -> Any:
-    """Lark's LALR parser for one logical line, built on first use (about 20 ms) and kept for the process.
-
-    It is fed our tokens one by one, and looks at their `type` only.
-    """
-    from lark.common import ParserConf
-    from lark.grammar import NonTerminal, Rule, Terminal
-    from lark.parsers.lalr_parser import LALR_Parser
-
-    actions = Actions()
-    callbacks: dict[Any, Any] = {}
-    text = (Path(__file__).parent / "spec.lark").read_text(encoding="utf-8")
-    for order, (origin, symbols, method) in enumerate(read_grammar(text)):
-        expansion = [Terminal(s) if s.isupper() else NonTerminal(s) for s in symbols]
-        callbacks[Rule(NonTerminal(origin), expansion, order)] = getattr(actions, method)
-    return LALR_Parser(ParserConf(list(callbacks), callbacks, ["line"]))
-
-
-def read_grammar(text: str) -> Iterator[tuple[str, list[str], str]]:
-    """The alternatives of spec.lark, one in each row: the rule, its symbols, the method of `Actions` to call."""
-    origin = ""
-    for row in text.splitlines():
-        if not row.strip() or row.startswith(("//", "%")):
-            continue
-        before, colon, after = row.partition(":")
-        if colon:
-            origin = before.strip().lstrip("?")
-        symbols, _, method = (after if colon else row.strip().removeprefix("|")).partition("->")
-        yield origin, symbols.split(), method.strip() or "same"

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
+from optgen.functions.table import FUNCTIONS
 from optgen.groups import WORDS
-from optgen.lang.builtins import CONSTANTS, FUNCTIONS
+from optgen.lang.builtins import CONSTANTS
 from optgen.lang.syntax import VERSIONS, Token, is_version, read_lines, value_end
 from optgen.lang.uses import Tokens, is_transform, is_use, parts_of
 from optgen.model import DIMENSIONS, RESERVED_PARAMS
@@ -112,7 +113,8 @@ def read_part(source: Source) -> Part:
         raise SpecErrors(source, errors)
     part = Part()
     section = part.declarations
-    for tokens in (line.tokens for line in lines if line.tokens):
+    for line in (line.tokens for line in lines if line.tokens):
+        tokens = tuple(t._replace(written=source.where(t.span)) for t in line)
         if is_transform(tokens) or tokens[0].type == "OPTIMIZER":
             part.header = tokens
         elif tokens[0].type == "SECTION":
@@ -204,7 +206,7 @@ def _free(word: str, taken: Collection[str]) -> str:
 
 
 def _is_of_use(tokens: Tokens, i: int) -> bool:
-    """Whether a token names an argument of a use, or the spec that it is of, or its prefix."""
+    """Whether a token of a use names an argument, the used spec, or the prefix of its names."""
     if not is_use(tokens) or i == 0:
         return False
     behind = tokens[i + 1].type if i + 1 < len(tokens) else ""
@@ -233,8 +235,8 @@ def renamed(names: Mapping[str, str], span: Span) -> dict[str, Tokens]:
 
 
 def with_own_functions(part: Part, taken: Collection[str] = ()) -> Part:
-    """A part that defines no function by a name of the language, which the lines of others call. A new name is not
-    among those that are `taken`."""
+    """A part whose own functions have no name of a function of the language, which lines of other parts may call. A new
+    name is not among those that are `taken`."""
     new: dict[str, str] = {}
     for own in sorted(part.functions() & FUNCTIONS.keys()):
         word, known = f"{part.name.lower()}_{own}", {*taken, *part.own_names(), *new.values()}
@@ -269,7 +271,8 @@ def _with_more_arguments(line: Tokens, needs: Mapping[str, Sequence[str]]) -> To
 
 
 def with_constants(part: Part, hidden: Collection[str]) -> Part:
-    """A part that has the constants of the language as numbers, where these names are others' own."""
+    """A part in which constants of the language, as `pi`, are written as numbers, if other parts use these names for
+    something else."""
     values = {x: (token("NUMBER", repr(CONSTANTS[x])),) for x in CONSTANTS.keys() & {*hidden} - part.own_names()}
     return _with_lines(part, Renaming(values).line) if values else part
 
@@ -387,7 +390,7 @@ def guarded(tokens: Tokens, outer: Tokens) -> Tokens:
 
 
 def timed(tokens: Tokens, timing: Tokens) -> Tokens:
-    """An equation that is computed at `timing` only, such as `every k`; `otherwise` is then a case of these."""
+    """An equation that is computed at `timing` only, such as `every k`; Its guard stays, but for `otherwise`."""
     if not timing:
         return tokens
     start = value_end(tokens)

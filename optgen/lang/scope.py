@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from optgen.diagnostics import Diagnostic, Span, listed, suggest
 from optgen.expressions import Name
-from optgen.lang.builtins import COMMON_NAMES, FUNCTIONS, RESERVED
+from optgen.functions.table import FUNCTIONS
+from optgen.lang.builtins import COMMON_NAMES, RESERVED
 from optgen.model import RESERVED_PARAMS, Flag, Input, Loop, Param, StateDecl
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Source, listed, suggest
-from optgen.lang.builtins import CONSTANTS, FUNCTIONS, RESERVED
+from optgen.functions.table import FUNCTIONS
+from optgen.lang.builtins import CONSTANTS, RESERVED
 from optgen.lang.parts import (
     Part,
     Renaming,
@@ -118,7 +119,7 @@ class Splicing:
         self.result.update += [*before, *weight, *after]
 
     def _keep_eval(self, use: Use, spliced: _Spliced, *, is_whole: bool) -> None:
-        """Keep the `eval:` of a spec, where the weight after its step is that of the whole step."""
+        """Keep the `eval:` of a used spec if the weight after its step is the weight after the whole step."""
         if spliced.evaluate and (not is_whole or self.host.evaluate):
             help = "its weights to evaluate with are not those of this one"
             raise UseError(f"{_shown(use)} has 'eval:', which cannot be kept here", use.span, help)
@@ -200,7 +201,8 @@ class Splicing:
         return [timed(line, timing) if line[0].text in kept else line for line in part.update]
 
     def _as_made(self, line: Tokens, use: Use, made: Renaming, later: Renaming) -> Renaming:
-        """The renaming of a declaration: a state that starts as the weight starts as the one that there is."""
+        """The renaming of a declaration. A state of a used spec that starts at the weight starts at the weight of the
+        whole spec."""
         if line[0].type != "STATE" or "w" not in use.fields or not any(t.text == "w" for t in line[2:]):
             return later
         start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1

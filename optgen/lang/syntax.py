@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.lang.builtins import FUNCTIONS
+from optgen.diagnostics import Diagnostic, FileLine, Source, Span
+from optgen.functions.table import FUNCTIONS
 
 MAX_CHARACTERS = 32 * 1024
 """The largest length of a spec. A spec is a page of text; anything much longer is some other file, and is refused at
@@ -61,7 +61,7 @@ KEYWORDS = frozenset((*HEADS, *BLOCKS)) | frozenset(
 MAX_VERSION = 1_000_000
 """The largest version of a spec."""
 VERSIONS = f"write a whole number from 1 to {MAX_VERSION}"
-"""What to do about what is no version."""
+"""The help of errors about versions."""
 
 
 def is_version(text: str) -> bool:
@@ -105,7 +105,7 @@ _FOREIGN_SECTIONS = dict.fromkeys("%{}!~&", "operators") | {
 }  # fmt: skip
 """The sections of docs/language.md about them."""
 _LIBRARIES = ("torch", "np", "numpy", "jnp", "jax", "math", "mx", "nd", "F", "tf", "self")
-"""Names of what functions of other languages belong to."""
+"""The modules that functions of other languages are called of, as in `torch.sign(x)`."""
 _LATEX = dict.fromkeys(("cdot", "times", "odot"), "*") | {
     "frac": "a/b",
     "sqrt": "sqrt(x)",
@@ -116,11 +116,13 @@ _LATEX = dict.fromkeys(("cdot", "times", "odot"), "*") | {
 
 
 class Token(NamedTuple):
-    """A token of a logical line. `type` is a terminal of spec.lark. A primed name keeps its prime in `text`."""
+    """A token of a logical line. `type` is a terminal of the grammar. A primed name keeps its prime in `text`.
+    `written` is the line of a file that it was written in, where lines of several files are put together."""
 
     type: str
     text: str
     span: Span
+    written: FileLine | None = None
 
 
 @dataclass(frozen=True)

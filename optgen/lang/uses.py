@@ -26,8 +26,8 @@ class UseError(Exception):
 
 @dataclass(frozen=True)
 class Use:
-    """`use NAME(field = value, ...) as PREFIX`: of which spec, with what in the place of its names. `places` are those
-    of the names in the text. `path` is that of its file, where it was given by one."""
+    """`use NAME(field = value, ...) as PREFIX`: the spec that is used, and what takes the place of its names. `places`
+    are those of the names in the text. `path` is that of its file, where it was given by one."""
 
     name: str
     fields: dict[str, Tokens]

@@ -128,7 +128,7 @@ class _Walk:
         check_start(state, start, names, self.report)
 
     def _is_updated(self, program: Program, key: str) -> bool:
-        """Whether a state has a new value, if in another phase."""
+        """Whether a state gets a new value in this variant, be it in another phase."""
         if not self.optimizer.phases or key in self.scope.failed:
             return self._is_defined(program, key)
         lines = (e for e in self.optimizer.update if e.target.key == key)

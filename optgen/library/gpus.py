@@ -15,8 +15,9 @@ import numpy as np
 
 from optgen import pipeline
 from optgen.backends import target
-from optgen.backends.ptx.table import Counts, Launch
-from optgen.emit.cuda_header import launches
+from optgen.backends.gpu.nvidia import OLDEST, Nvidia
+from optgen.backends.gpu.table import Counts, Launch
+from optgen.emit.gpu_header import launches
 from optgen.ir import Buffer, Kernel
 from optgen.model import Kind
 from optgen.objectcode import cache
@@ -32,6 +33,10 @@ class LibraryGpu:
 
     arch: str
     cubin: bool
+
+    @property
+    def target(self) -> Nvidia:
+        return Nvidia(self.arch)
 
     @property
     def capability(self) -> int:
@@ -54,10 +59,10 @@ class GpuCode:
 def gpu_code(library: str, gpu: LibraryGpu, planned: Kernel) -> GpuCode:
     """The code of a planned kernel, from the cache where it was made before. `library` begins its symbol. OSError where
     there is no ptxas and binary code is wanted, ChildProcessError if it refuses the text."""
-    module = pipeline.lower_ptx(planned, _SYMBOL)
+    module = pipeline.lower_gpu(planned, _SYMBOL, gpu.target)
     symbol = f"{library}_{hashlib.sha256(module.llvm.encode()).hexdigest()[:12]}"
     key = cache.key("library ptx", symbol, module.llvm, gpu.arch, target.llvm_version())
-    ptx = cache.get(key, lambda: target.compile_ptx(module.llvm.replace(_SYMBOL, symbol), gpu.arch).encode())
+    ptx = cache.get(key, lambda: gpu.target.compile(module.llvm.replace(_SYMBOL, symbol)))
     own = tuple(Launch(**(asdict(x) | {"name": x.name.replace(_SYMBOL, symbol)})) for x in module.launches)
     return GpuCode(symbol, ptx, _assembled(ptx, gpu.arch) if gpu.cubin else b"", own, module.counts)
 
@@ -88,7 +93,7 @@ def _assembled(ptx: bytes, arch: str) -> bytes:
 def code_table(code: GpuCode, buffers: Sequence[Buffer]) -> Iterator[str]:
     """The table `SYMBOL_code` of a kernel with these buffers."""
     symbol, bits = code.symbol, list(map(_bits, buffers))
-    yield launches(symbol, code.launches)
+    yield launches(symbol, code.launches, OLDEST)
     counts = ", ".join(str(int(x)) for x in astuple(code.counts))
     yield f"static const optgen_kernel {symbol}_table = {{{symbol}_launches, {len(code.launches)}, {counts}}};"
     yield f"static const int32_t {symbol}_bits[] = {{{', '.join(map(str, bits)) or '0'}}};"

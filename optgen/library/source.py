@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from optgen.backends.step_struct import STEP_FIELDS
-from optgen.emit import cuda_header
+from optgen.emit import gpu_header
 from optgen.emit.header import STEP
 from optgen.execute import buffers
 from optgen.execute.choice import SMALLEST_QUANTIZED
@@ -49,7 +49,7 @@ def source(
         _PRELUDE,
         f'#include "{library}.h"\n',
         STEP,
-        cuda_header.table() if gpu else "",
+        gpu_header.table() if gpu else "",
         _definitions(built, cpus, dtypes, gpu),
         (HERE / "system.c").read_text(),
         "" if gpu else (HERE / "system_threads.c").read_text() + _pool(),

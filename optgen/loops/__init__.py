@@ -8,7 +8,6 @@ file imports only those above it:
     code            LLVM IR to addresses, by optgen's target, cache and linker
     fallback_gemm   a GEMM in the subset, for where that of NumPy's BLAS cannot be called
     numpy_blas      the GEMM of NumPy's BLAS, for kernels to call
-    malloc          freed memory is kept for the next array
     trampoline      the interpreter calls native code, which reads the arrays and calls the kernel
     checked         a function run as the Python that it is, over bounds-checked memory
     kernel          `@kernel`: a function that Python calls with arrays, whose tasks the threads of optgen's pool share

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from optgen.backends import machine
-from optgen.loops import code, malloc, numpy_blas, trampoline
+from optgen.loops import code, numpy_blas, trampoline
 from optgen.loops.checked import run_checked
 from optgen.loops.compile import module, shared_symbol
 from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
@@ -109,7 +109,6 @@ class LoopKernel(Function):
     def _load(self, dtype: np.dtype[Any]) -> Code:
         if dtype not in trampoline.DTYPES:
             raise TypeError(f"{self.name}: arrays of {dtype} were passed to a kernel for float32 and float64")
-        malloc.keep_freed_memory()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if _CALL_OF_GEMM in text else 0
         address = code.load(text, f"native_{self.name}", imports=_shared(self, dtype))

@@ -11,13 +11,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from optgen.loops import fallback_gemm
 from optgen.loops.compile import Blas
 
 _DECORATIONS = tuple(itertools.product(("scipy_", ""), ("64_", "_64", "")))
 """Prefixes and suffixes of the functions' names in different builds. With a suffix, sizes have 64 bits."""
+
+_SET_BY_THREADPOOLCTL = {"KMP_DUPLICATE_LIB_OK"}
+"""Environment variables that threadpoolctl sets when it is imported. They allow two copies of Intel's OpenMP runtime in
+a process, which is not for this package to allow."""
 
 
 class _Library:
@@ -45,6 +48,11 @@ class _Library:
 @functools.cache
 def _libraries() -> list[_Library]:
     """The BLAS that NumPy uses, by its path; all that are loaded where no path tells."""
+    known = set(os.environ)
+    from threadpoolctl import ThreadpoolController
+
+    for name in _SET_BY_THREADPOOLCTL - known:
+        os.environ.pop(name, None)
     loaded = ThreadpoolController().select(user_api="blas").lib_controllers
     return [_Library(c) for c in [c for c in loaded if "numpy" in c.filepath] or loaded]
 

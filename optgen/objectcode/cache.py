@@ -61,7 +61,7 @@ def compiler_hash() -> str:
     rows = []
     for directory, _, names in os.walk(root):
         for name in names:
-            if name.endswith((".py", ".lark", ".c", ".ll")):
+            if name.endswith((".py", ".c", ".ll")):
                 path = os.path.join(directory, name)
                 info = os.stat(path)
                 rows.append((path, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns))

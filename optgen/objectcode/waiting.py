@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 DELAY = 1.0
-"""Seconds of compiling, one kernel after the other, after which it is told."""
+"""After so many seconds of compiling without a pause, the line is written."""
 _GAP = 0.5
-"""Seconds without compiling after which a wait is another one."""
+"""A pause of so many seconds ends a wait. The next compilation begins another one."""
 
 
 class _Wait:
@@ -22,7 +22,7 @@ class _Wait:
         self.is_told = False
 
     def left(self) -> float:
-        """The seconds until it is told, at the beginning of a compilation."""
+        """The seconds from the beginning of a compilation until the line is to be written."""
         now = time.monotonic()
         if now - self.ended > _GAP:
             self.began = now
@@ -39,7 +39,7 @@ _wait = _Wait()
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """While a kernel is compiled: after DELAY seconds it is said on a terminal what is waited for."""
+    """The `with` block compiles a kernel. After DELAY seconds, a line on the terminal says what takes so long."""
     if _wait.is_told or sys.stderr is None or not sys.stderr.isatty():
         yield
         return

@@ -67,17 +67,15 @@ def _label(topic: Topic, variants: str) -> str:
 
 def _elementwise(topic: Topic, own: Sequence[tuple[str, Cost]]) -> Markup | None:
     machine = topic.machine
-    memory = {o.name: tables.state_bytes(optgen.load(o)) for o in (topic.optimizer, _beside())}
+    kept, kept_beside = (f"{tables.state_bytes(optgen.load(x)):.3g}" for x in (topic.optimizer, _beside()))
     head = [*HEAD, *([f"{PARAMETERS // 10**6} million parameters"] if machine else [])]
     rows: list[list[str]] = []
-    for label, c in _all(topic, own):
-        kept = memory[label.partition(" ")[0]]
+    for i, (label, c) in enumerate(_all(topic, own)):
+        memory = kept if i < len(own) else kept_beside
         time = [f"{c.bytes * PARAMETERS / machine.memory * 1e3:.0f} ms"] if machine else []
-        rows.append([label, f"{c.bytes:g}", f"{kept:.3g}", str(c.flops), str(c.sweeps), *time])
+        rows.append([label, f"{c.bytes:g}", memory, str(c.flops), str(c.sweeps), *time])
     if not own:
-        rows.insert(
-            0, [topic.optimizer.name, "see below", f"{memory[topic.optimizer.name]:.3g}", *[""] * (len(head) - 3)]
-        )
+        rows.insert(0, [topic.optimizer.name, "see below", kept, *[""] * (len(head) - 3)])
     return table(head, rows, "numbers")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from optgen.analysis import Statement, Verdict
-from optgen.analysis.answers import QUESTIONS, Analysis
+from optgen.analysis.answers import answered
+from optgen.analysis.equal import QUESTION
 from optgen.analysis.subject import subject_of
 from optgen.pages.html import Markup, code, items, joined, tag
 from optgen.pages.topic import PageSection, Topic
@@ -13,10 +14,6 @@ KNOWN = {
     Verdict.RUN: "found by running the equations",
     Verdict.UNDECIDED: "not decided",
 }
-SLOW = "equals"
-"""The question that takes ten seconds, as it compares a spec with all that come with optgen: reports alone ask it."""
-
-
 NOTE = (
     "At the default hyper-parameters, but for those that a statement names. What is proved follows from the equations. "
     "What is found by running them was seen in runs, and may fail elsewhere."
@@ -28,20 +25,21 @@ FREE = (
 
 
 def section(topic: Topic) -> PageSection:
-    subject, is_report = subject_of(topic.optimizer, {}), topic.machine is not None
-    found = [s for name, answer in QUESTIONS if is_report or name != SLOW for s in answer(subject)]
-    analysis = Analysis(topic.optimizer, subject.shape, tuple(found))
-    same, left = analysis.of(SLOW), len(found) - len(analysis.leading)
+    is_report = topic.machine is not None
+    # Equalities take seconds: a page of the gallery names the command.
+    analysis = answered(subject_of(topic.optimizer, {}), equalities=is_report)
+    leading, left = analysis.leading, len(analysis.statements) - len(analysis.leading)
+    same = [s for s in leading if s.question == QUESTION]
     others = [] if is_report else [" Which other optimizers it is: ", code(f"optgen analyze {topic.name}")]
     more = [f" {left} more at special arguments: ", code(f"optgen analyze {topic.name} --json")] if left else []
     body = [
-        items((_statement(s) for s in analysis.leading if s.question != SLOW), "laws"),
+        items((_statement(s) for s in leading if s.question != QUESTION), "laws"),
         tag("p", NOTE, *others, class_="note"),
     ]
     if same:
         body += [
             tag("h3", "Which other optimizers it is"),
-            items((_statement(s) for s in analysis.leading if s.question == SLOW), "laws"),
+            items(map(_statement, same), "laws"),
             tag("p", FREE, *more, class_="note"),
         ]
     return PageSection("analysis", "What the equations say", joined(body))

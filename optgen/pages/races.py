@@ -19,7 +19,7 @@ HEAD = ("task", "rank", "held-out loss", "best rate", "over seeds")
 
 def section(topic: Topic) -> PageSection | None:
     """None for a spec without a baseline."""
-    own = baselines.read(topic.name) if topic.comes_along else None
+    own = baselines.read(topic.name) if topic.is_shipped else None
     if own is None:
         return None
     race, peers = _race(own), _peers(own)

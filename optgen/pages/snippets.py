@@ -8,7 +8,7 @@ from collections.abc import Callable
 from optgen.library.specs import library_spec
 from optgen.pages import traits
 from optgen.pages.html import Child, code, joined, tag
-from optgen.pages.topic import PageSection, Topic, first_rate
+from optgen.pages.topic import PageSection, Topic
 
 
 def section(topic: Topic) -> PageSection:
@@ -32,7 +32,7 @@ def numpy(topic: Topic) -> str:
     ones = "np.ones((256, 256), np.float32)"
     inputs = "".join(f', inputs={{"{i.name}": [{ones}]}}' for i in optimizer.inputs[:1])
     given = [f"{name}=1.0" for name in optimizer.given]
-    arguments = ", ".join([*([f"lr={first_rate(optimizer):.15g}"] if "lr" in optimizer.reads else []), *given])
+    arguments = ", ".join([*([f"lr={optimizer.first_rate:.15g}"] if "lr" in optimizer.reads else []), *given])
     calls = [f"step.{phase}({arguments})" for phase in optimizer.phases] or [f"step({arguments})"]
     between = "\n# new gradients, at these weights\n"
     return (
@@ -47,7 +47,7 @@ def pytorch(topic: Topic) -> str:
     """A step of a network, whose parameters of one dimension another optimizer takes where this one refuses them."""
     optimizer = topic.optimizer
     rest = " otherwise adamw" if traits.only_matrices(optimizer) else ""
-    rate = f", lr={first_rate(optimizer):.15g}" if "lr" in optimizer.reads else ""
+    rate = f", lr={optimizer.first_rate:.15g}" if "lr" in optimizer.reads else ""
     inputs = "".join(
         f'for p in net.parameters():\n    optimizer.state[p]["{i.name}"] = torch.ones_like(p)  # your estimate\n'
         for i in optimizer.inputs
@@ -72,8 +72,8 @@ def training(topic: Topic) -> str:
         return ""
     optimizer = topic.optimizer
     name = optimizer.name.lower()
-    register = "" if topic.comes_along else f'mx.optimizer.register_spec("{topic.name}")\n'
-    rate = f", learning_rate={first_rate(optimizer):.15g}" if "lr" in optimizer.reads else ""
+    register = "" if topic.is_shipped else f'mx.optimizer.register_spec("{topic.name}")\n'
+    rate = f", learning_rate={optimizer.first_rate:.15g}" if "lr" in optimizer.reads else ""
     return (
         "import runtime as mx\n\n"
         f'{register}optimizer = mx.optimizer.create("{name}"{rate})\n'

@@ -33,12 +33,12 @@ class Topic:
     @property
     def family(self) -> str:
         """The folder of its spec, `matrix` of `matrix/muon`; empty for a spec of none."""
-        return self.name.rpartition("/")[0] if self.comes_along else ""
+        return self.name.rpartition("/")[0] if self.is_shipped else ""
 
     @property
-    def comes_along(self) -> bool:
-        """Whether it is a spec of the package's, by its name."""
-        return specfiles.is_name(self.name) and specfiles.place(self.name).is_file()
+    def is_shipped(self) -> bool:
+        """Whether it is a spec that comes with optgen, by its name."""
+        return specfiles.ships(self.name)
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,3 @@ class PageSection:
 
     def markup(self) -> Markup:
         return tag("section", tag("h2", self.title), self.body, id=self.slug)
-
-
-def first_rate(optimizer: Optimizer) -> float:
-    """The rate to begin with: the spec's hint, or else its default."""
-    default = optimizer.all_params["lr"].default
-    if optimizer.lr_hint is not None:
-        return optimizer.lr_hint
-    return 0.01 if default is None else float(default)

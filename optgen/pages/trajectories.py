@@ -15,7 +15,7 @@ import numpy.typing as npt
 from optgen.model import Optimizer
 from optgen.pages import contours, svg
 from optgen.pages.html import Child, Markup, joined, table, tag
-from optgen.pages.topic import PageSection, Topic, first_rate
+from optgen.pages.topic import PageSection, Topic
 from optgen.races.functions import FUNCTIONS, PlaneFunction
 from optgen.races.trajectories import path
 
@@ -78,7 +78,7 @@ def rates_of(optimizer: Optimizer) -> list[float]:
 
 
 def _rate(optimizer: Optimizer, power: int) -> float:
-    return float(f"{first_rate(optimizer) * 10 ** (power / 2):.2g}")
+    return float(f"{optimizer.first_rate * 10 ** (power / 2):.2g}")
 
 
 def _where_lowest(rates: Sequence[float], first: int) -> str:

@@ -16,7 +16,8 @@ from optgen.model import Kind
 def deferred(
     instrs: Sequence[Instr], reductions: Sequence[Sequence[Instr]], known: Mapping[str, int]
 ) -> dict[str, int]:
-    """Reduction -> a later sweep, where that one reads all streams of its operand and the first one possible does not.
+    """Reduction -> the later sweep that takes it. That sweep reads all streams of the operand anyway, and the first
+    possible sweep does not.
 
     `reductions[k]` are those of sweep k, as early as possible. `known` has the sweeps before a smaller value is known.
     """
@@ -51,8 +52,8 @@ def _streams(instrs: Sequence[Instr]) -> dict[str, frozenset[str]]:
 
 
 def _latest(instrs: Sequence[Instr], known: Mapping[str, int], sweeps: int) -> dict[str, int]:
-    """Value -> the most sweeps that may go before it is known, if all other reductions are as early as possible. What
-    elements are stored from is known before the last sweep."""
+    """Value -> the largest number of sweeps that may run before it is known, while all other reductions stay as early
+    as possible. A value that stored elements are computed from must be known before the last sweep."""
     found: dict[str, int] = {}
     for instr in reversed(instrs):
         op = instr.op

@@ -10,7 +10,8 @@ reads the fewest bytes is taken. If there are too many plans to try, it is the b
 that is not needed at once is taken by a later sweep that reads its operand anyway (`deferred`), if that saves bytes.
 
 Reductions per row or per column have sweeps of their own, which go row by row: the blocks of other reductions, and the
-blocks of codes, do not end where rows end. Where blocks of codes do, the sweeps of other reductions store no codes.
+blocks of codes, do not end where rows end. Where blocks of codes do end with rows, the sweeps of other reductions store
+no codes.
 """
 
 from __future__ import annotations
@@ -161,8 +162,11 @@ class _Schedule:
         kept = choose_temporary(bodies, computable, buffer, partial(read_bytes, self.kernel))
         if kept is None:
             return bodies
-        store, load = Instr(None, ir.Store(buffer.name, kept.value)), Instr(kept.value, ir.Load(buffer.name))
-        later = [tuple(load if i.result == kept.value else i for i in body) for body in bodies[kept.sweep + 1 :]]
+        store, load = Instr(None, ir.Store(buffer.name, kept.value)), ir.Load(buffer.name)
+        later = [
+            tuple(replace(i, op=load) if i.result == kept.value else i for i in body)
+            for body in bodies[kept.sweep + 1 :]
+        ]
         return [*bodies[: kept.sweep], *map(_live, [(*computable[kept.sweep], store), *later])]
 
     def computable(self, body: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:
@@ -235,7 +239,7 @@ class _Schedule:
             if not root:
                 continue
             if instr.result is not None and instr.result.id in read_back:
-                instr = Instr(instr.result, read_back[instr.result.id])
+                instr = Instr(instr.result, read_back[instr.result.id], instr.span)
             else:
                 assert not (isinstance(instr.op, ir.Load) and instr.op.buffer in gone), "the old value is gone"
             needed.update(v.id for v in ir.operands(instr.op))
@@ -266,4 +270,6 @@ def _with_own_names(instrs: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:
     def rename(v: Value) -> Value:
         return replace(v, id=f"{v.id}@{sweep}") if v.type.kind is Kind.ELEM else v
 
-    return tuple(Instr(None if i.result is None else rename(i.result), ir.with_operands(i.op, rename)) for i in instrs)
+    return tuple(
+        Instr(None if i.result is None else rename(i.result), ir.with_operands(i.op, rename), i.span) for i in instrs
+    )

@@ -53,4 +53,6 @@ def _renamed(instrs: tuple[Instr, ...]) -> tuple[Instr, ...]:
     def rename(v: Value) -> Value:
         return replace(v, id=f"{v.id}@col") if v.type.kind is Kind.ELEM else v
 
-    return tuple(Instr(None if i.result is None else rename(i.result), ir.with_operands(i.op, rename)) for i in instrs)
+    return tuple(
+        Instr(None if i.result is None else rename(i.result), ir.with_operands(i.op, rename), i.span) for i in instrs
+    )

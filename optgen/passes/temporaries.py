@@ -63,8 +63,8 @@ def choose_temporary(
 def _needed_alone(
     body: Sequence[Instr], buffer: str, read_bytes: Callable[[ir.Op], float]
 ) -> tuple[dict[str, float], set[str] | None]:
-    """Element -> the cost of what only it needs, itself included; and the elements without which nothing would need the
-    buffer, None if nothing needs it."""
+    """Element -> the cost that is saved where it is read back: its own, and that of all that nothing else needs. Also
+    the elements that every use of `buffer` goes through; None if the sweep does not read it."""
     parents = _dominators(body)
     cost, loads = dict.fromkeys(parents, 0.0), dict.fromkeys(parents, 0)
     cost[_ROOT], loads[_ROOT] = 0.0, 0
@@ -83,7 +83,8 @@ def _needed_alone(
 
 
 def _dominators(body: Sequence[Instr]) -> dict[str, str]:
-    """Element -> the nearest other one that everything goes through which it is needed for; _ROOT if there is none."""
+    """The immediate dominators. Element -> the nearest other element that every path from it to a result of the sweep
+    goes through; _ROOT, which stands for all results, if there is none."""
     parents: dict[str, str] = {}
     depth = {_ROOT: 0}
 

@@ -17,6 +17,7 @@ from typing import Any
 from optgen import api
 from optgen.emit import reading
 from optgen.execute.rule import UpdateRule
+from optgen.precision import Precision
 from optgen.pycuda.device import BuiltPlatform
 from optgen.pycuda.gpu import PyCudaGpu
 
@@ -44,4 +45,4 @@ def load_built(
     """
     built = reading.read(folder)
     platform = BuiltPlatform(built, PyCudaGpu())
-    return api.rule_for(platform, built.spec, str(dtype), values, master=master, storage=storage)
+    return api.rule_for(platform, built.spec, Precision(str(dtype), master, storage=storage), values)

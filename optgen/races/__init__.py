@@ -2,7 +2,7 @@
 trials.
 
 `optgen.races.results` has what a race has found, and `optgen.races.shown` shows it. A task is a file in `tasks/`; any
-function `train(make_optimizer, seed, report)` is one.
+function `train(make_optimizer, seed, report)` is one. `functions` has functions of two variables, as tasks.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from optgen import api, arguments, pipeline
 from optgen.diagnostics import SpecErrors, suggest
+from optgen.facts import fact
 from optgen.model import DIMENSIONS, Optimizer
 
 if TYPE_CHECKING:
@@ -53,9 +54,8 @@ class Contender:
 
     @property
     def usual_rate(self) -> float:
-        """The rate that its other rates go with: `lr_hint`, or the default of the spec."""
-        hint, default = self.lr_hint, self.optimizer.all_params["lr"].default
-        return hint if hint is not None else float(default or 0)
+        """The rate that its other rates go with."""
+        return self.optimizer.first_rate if self.has_rate else 1.0
 
     def allows(self, rate: float) -> bool:
         """Whether the spec takes a rate, and the others that go with it."""
@@ -76,7 +76,7 @@ class Contender:
         """Whether its rate needs no decay."""
         return self.optimizer.has_own_schedule
 
-    @property
+    @fact
     def identity(self) -> str:
         """A hash of all that the optimizer computes: of its model without words and places, and of its arguments."""
         own = [_plain(self.optimizer), {name: self.values[name] for name in sorted(self.values)}]

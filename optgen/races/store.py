@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -19,6 +20,7 @@ from optgen.races.task import TrainingTask
 from optgen.races.trials import Outcome
 
 
+@functools.cache
 def versions() -> Mapping[str, str]:
     """What trials depend on beside contender and task."""
     found = {"optgen": __version__, "protocol": str(protocol.VERSION)}

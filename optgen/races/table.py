@@ -15,8 +15,8 @@ LONGEST = 26
 LEGEND = """\
 rank: contenders share one unless the 95 % interval of the mean of their
 paired differences leaves out 0. +-: half the 95 % interval of the loss over
-seeds. B/p: bytes of states a parameter, counts of updates included. div: trials
-that diverged, of all."""
+seeds. B/p: bytes of states a parameter, counts of updates included.
+div: trials that diverged, of all."""
 TO_TARGET = "steps, s: until the held-out loss is {}, means of seeds; - if not in all."
 STORED = "*: from a stored baseline; its seconds are those of another machine."
 AT_END = "!: the best rate is the least or the greatest that was tried."

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from optgen import ir
 from optgen.diagnostics import Span
-from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children, is_draw, walk, with_children
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children, walk, with_children
+from optgen.functions.table import is_draw
 from optgen.groups import is_group
 from optgen.ir import Buffer, Variant
 from optgen.ir.buffers import buffers
@@ -18,6 +19,7 @@ from optgen.observer import Observer, ignore
 from optgen.stages.cut import Block, carried_by, produced, substituted
 from optgen.stages.entries import conflicts, entries_read, filled_arrays, renamed
 from optgen.stages.fold import folded
+from optgen.stages.live import live
 from optgen.stages.normalize import ARRAY, Element, Node, Normalizer, Orientation, Turns, is_array, names_of
 from optgen.stages.plan import (
     GROUPED,
@@ -68,7 +70,7 @@ class _Builder:
         self.compute, self.folds = ir.COMPUTE[variant.dtype], folds
         self.compensates = variant.weights == "kahan"
         self.known_numbers = {*optimizer.all_params, *DIMENSIONS}
-        program = optimizer.program(variant.flags, due=due)
+        program = live(optimizer.program(variant.flags, due=due))
         late = [s for s in program.states if first and optimizer.starts_in(s, variant.flags)]
         starts = [(s, x) for s in late if (x := optimizer.start(s)) is not None]
         began = tuple(Equation(_started(Name(s.name, False, s.span)), x, s.span) for s, x in starts)

@@ -6,27 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from optgen import arguments
+from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.ir import Kernel
 from optgen.ir.cost import sweeps
 from optgen.model import Optimizer
 from optgen.stages.plan import GROUPED, ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
-
-_EIGENVECTORS = 9
-"""n^3 times this are the operations of eigenvalues and eigenvectors of a symmetric matrix, and a third of 4 those of
-eigenvalues alone (Golub and Van Loan, Matrix Computations, 8.3)."""
-
-FACTORIZATIONS: Mapping[str, Callable[[float, float], float]] = {
-    "inverse_root": lambda m, n: (_EIGENVECTORS + 1) * n**3,
-    "eigenvectors": lambda m, n: _EIGENVECTORS * n**3,
-    "eigenvalues": lambda m, n: 4 / 3 * n**3,
-    "orthonormal": lambda m, n: 4 * (m * n**2 - n**3 / 3),
-    "singular_values": lambda m, n: 4 * (m * n**2 - n**3 / 3),
-    "left_singular_vectors": lambda m, n: 14 * m * n**2 + 8 * n**3,
-    "right_singular_vectors": lambda m, n: 14 * m * n**2 + 8 * n**3,
-}
-"""The operations for a matrix of (m, n): the usual counts of the textbook's algorithms. A QR factorization and its Q
-take twice 2(m n^2 - n^3/3); an inverse root adds half a product. Singular vectors of one side take as long as those of
-both (8.6)."""
 
 
 def caller_axes(optimizer: Optimizer) -> dict[str, Axes]:
@@ -86,7 +70,8 @@ def _call(call: CallStage, axes: Mapping[str, Axes], values: Mapping[str, float 
     if call.function == "solve":
         (n, _), (_, k) = shapes[0], (*shapes[1], 1)[:2]
         return 2 / 3 * n**3 + 2 * n**2 * k
-    if call.function in FACTORIZATIONS:
+    what = MATRIX_FUNCTIONS.get(call.function)
+    if what is not None and what.flops is not None:
         m, n = shapes[0]
-        return FACTORIZATIONS[call.function](m, n)
+        return what.flops(m, n)
     return 0  # a transpose, a diagonal: memory alone

@@ -11,7 +11,6 @@ from itertools import groupby
 
 from optgen.diagnostics import Span
 from optgen.expressions import (
-    TRIANGLES,
     Binary,
     Call,
     Expr,
@@ -23,12 +22,15 @@ from optgen.expressions import (
     walk,
     with_children,
 )
+from optgen.functions.matrices import MATRIX_FUNCTIONS
+from optgen.functions.table import elementwise_of, is_reduction, reduction_of
 from optgen.groups import is_group, length, lines_of, repeats
-from optgen.lang.builtins import FUNCTIONS, is_reduction
 from optgen.lang.dimensions import ValueKind, of_axes
-from optgen.lang.kinds import value_of
+from optgen.lang.kinds import silent, value_of
+from optgen.lang.loops import loop_at
 from optgen.model import Equation, Loop
-from optgen.stages.plan import PARAMETER, Axes, CallStage, Operand, home
+from optgen.stages.folding import TreeFolding
+from optgen.stages.plan import GROUPED, PARAMETER, Axes, CallStage, Operand, home
 
 
 @dataclass
@@ -101,7 +103,7 @@ class Normalizer:
     def run(self, equations: Sequence[Equation], level: int = 0) -> list[Node]:
         """The nodes of equations, of which those in the `level`-th loop around them stand together."""
         outer, self.nodes = self.nodes, []
-        for loop, own in groupby(equations, key=lambda e: _at(e.loop, level)):
+        for loop, own in groupby(equations, key=lambda e: loop_at(e.loop, level)):
             if loop is None:
                 for equation in own:
                     self.equation(equation)
@@ -152,7 +154,7 @@ class Normalizer:
     # ------------------------------------------------------------ kinds
 
     def kind(self, expr: Expr) -> ValueKind:
-        found = value_of(expr, self.kinds, _silent, draw_allowed=True)
+        found = value_of(expr, self.kinds, silent, draw_allowed=True)
         assert found is not None, expr
         return found
 
@@ -183,7 +185,7 @@ class Normalizer:
                 return self.transpose(expr, x, claim)
             case Binary(op="@"):
                 return self.result(expr)
-            case Call(function=function) if FUNCTIONS[function].of_matrices:
+            case Call(function=function) if function in MATRIX_FUNCTIONS:
                 return self.result(expr)
             case Call() if is_grouped(expr):
                 return self.grouped(expr)
@@ -238,6 +240,11 @@ class Normalizer:
         if function in ("norm", "rms"):
             squares = self.of_groups("sum" if function == "norm" else "mean", (x, x), call.scope, call.span)
             return Call("sqrt", (squares,), None, call.span)
+        reduction = reduction_of(call)
+        if function not in GROUPED and reduction is not None and len(call.args) == 1:
+            folding = TreeFolding(lambda how, y: self.grouped(replace(call, function=how, args=(y,))), call.span)
+            tree: Expr = reduction.operations(folding, x)
+            return tree
         return self.of_groups("sum" if function == "dot" else function, call.args, call.scope, call.span)
 
     def of_groups(self, function: str, args: tuple[Expr, ...], group: str, span: Span) -> Name:
@@ -286,7 +293,7 @@ class Normalizer:
         match expr:
             case Binary(op="@", left=a, right=b):
                 made = self.product(a, b)
-            case Call(function=function, args=args) if function in FUNCTIONS and FUNCTIONS[function].of_matrices:
+            case Call(function=function, args=args) if function in MATRIX_FUNCTIONS:
                 arrays = tuple(self.operand(x) for x in args if self.axes(x))
                 numbers = tuple(x for x in args if not self.axes(x))
                 name = "diagonal" if function == "diag" and len(self.axes(args[0])) == 2 else function
@@ -372,7 +379,7 @@ class Normalizer:
         axes = self.axes(value)
         if len(axes) != 2 or axes[0] != axes[1]:
             return False
-        if any(isinstance(e, Call) and e.function in TRIANGLES for e in walk(plain)):
+        if any(isinstance(e, Call) and (x := elementwise_of(e)) and x.takes_matrix for e in walk(plain)):
             return False
         leaves = [e for e in walk(plain) if isinstance(e, Name) and self.axes(e)]
         return bool(leaves) and all(e.key in self.symmetric for e in leaves)
@@ -413,18 +420,5 @@ def is_array(name: Name) -> bool:
     return name.id.endswith(ARRAY)
 
 
-def _at(loop: Loop | None, level: int) -> Loop | None:
-    """The loop at a level of nesting, counted from the outside, that an equation is in."""
-    chain: list[Loop] = []
-    while loop is not None:
-        chain.insert(0, loop)
-        loop = loop.outer
-    return chain[level] if level < len(chain) else None
-
-
 def _name(key: str, span: Span) -> Name:
     return Name(key.removesuffix("'"), key.endswith("'"), span)
-
-
-def _silent(*error: object) -> None:
-    """A checked spec has no errors."""

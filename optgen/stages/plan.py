@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from optgen.expressions import Expr, Name
+from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.groups import is_group
 from optgen.ir import Buffer
 from optgen.model import Equation, Kind
@@ -74,13 +75,13 @@ class LoopStage:
     carried: tuple[tuple[str, str], ...]
 
 
-TALL = frozenset(("orthonormal", "singular_values", "left_singular_vectors", "right_singular_vectors"))
+TALL = frozenset(name for name, what in MATRIX_FUNCTIONS.items() if what.is_tall)
 """The functions of matrices that have no more columns than rows."""
 GROUPED = ("spread", "sum", "mean", "max", "min")
 """The calls of groups of rows or columns: the value of each group for all of its lines, and what reduces the values of
 its lines to one. Their numbers are the sizes of the group (`optgen.groups`), and for a mean of how many numbers each
 line is the sum."""
-FALLIBLE = TALL | {"inverse_root", "eigenvectors", "eigenvalues", "solve"}
+FALLIBLE = frozenset(name for name, what in MATRIX_FUNCTIONS.items() if what.may_fail)
 """The functions of matrices that some matrices are refused by."""
 
 

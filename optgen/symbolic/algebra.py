@@ -10,36 +10,14 @@ import functools
 import sympy as sp
 
 from optgen.diagnostics import Span
-from optgen.expressions import REDUCTIONS, Binary, Call, Expr, Name, Number, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
+from optgen.functions.interval import ALL
+from optgen.functions.table import FUNCTIONS, elementwise_of, reduction_of
 from optgen.model import Flags, Interval, Optimizer
 
 NOWHERE = Span(0, 0, 0)
 _UNIT = Interval(0.0, 1.0, False, True)
 _COMPARE = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge, "==": sp.Eq, "!=": sp.Ne}
-_FUNCTIONS = {
-    "sqrt": sp.sqrt,
-    "cbrt": sp.cbrt,
-    "exp": sp.exp,
-    "log": sp.log,
-    "log1p": lambda x: sp.log(1 + x),
-    "expm1": lambda x: sp.exp(x) - 1,
-    "tanh": sp.tanh,
-    "erf": sp.erf,
-    "sin": sp.sin,
-    "cos": sp.cos,
-    "tan": sp.tan,
-    "atan": sp.atan,
-    "atan2": sp.atan2,
-    "abs": sp.Abs,
-    "sign": sp.sign,
-    "floor": sp.floor,
-    "ceil": sp.ceiling,
-    "float32": lambda x: x,
-    "bfloat16": lambda x: x,
-    "stored": lambda x: x,
-}
-_EXACT = ("sqrt", "abs", "sign", "float32", "bfloat16", "stored")
-"""The functions that may be evaluated for a number. Others could make SymPy compute millions of digits."""
 _READABLE = 24
 """The largest number of operations in a closed form. Expanding a long product could take for ever."""
 
@@ -160,19 +138,14 @@ class Algebra:
             low = bounds[0] if len(bounds) == 2 or optional else Unary("-", bounds[0], expr.span)
             return self._clip(x, low, bounds[-1])
         args = [self.expr(x) for x in expr.args]
-        match name, args:
-            case "where", [c, a, b]:
-                return sp.Piecewise((a, c), (b, True))
-            case "max" | "min", [_, _, *_]:
-                return (sp.Max if name == "max" else sp.Min)(*args)
-        if name == "pow":
+        if name == "pow":  # whose powers of numbers are limited
             return self._binary("^", *args)
-        if name in _FUNCTIONS:
-            if name not in _EXACT and args[0].is_number:
+        if (known := elementwise_of(expr)) is not None and known.symbolic is not None:
+            if not known.symbolic.of_numbers and args[0].is_number:
                 raise NoClosedForm(f"no closed form: {name} of a number")
-            return _FUNCTIONS[name](*args)
-        if name in REDUCTIONS and scope is None and len(args) == 1:
-            return sp.Function(name, nonnegative=name in ("norm", "rms", "std") or None, real=True)(*args)
+            return known.symbolic.form(sp, *args)
+        if (reduction := reduction_of(expr)) is not None and scope is None and len(args) == 1:
+            return sp.Function(name, nonnegative=reduction.bounds(ALL).low >= 0 or None, real=True)(*args)
         raise NoClosedForm(f"no closed form, because of {name}")
 
 
@@ -200,6 +173,8 @@ def to_tree(expr: sp.Expr) -> Expr:
             return Binary(op, to_tree(expr.lhs), to_tree(expr.rhs), NOWHERE)
         case sp.Function() | sp.Max() | sp.Min():
             function = "ceil" if isinstance(expr, sp.ceiling) else str(expr.func).lower()
+            if function not in FUNCTIONS:
+                raise NoClosedForm(f"no closed form, because of {function}")
             if isinstance(expr, sp.atan2):
                 return _call(function, *expr.args)
             return _call(function, *sorted(expr.args, key=lambda x: (_variability(x), str(x))))

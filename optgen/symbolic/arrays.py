@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from optgen.expressions import DRAWS, REDUCTIONS, Call, Expr, Name, children
+from optgen.expressions import Call, Expr, Name, children
+from optgen.functions.matrices import MATRIX_FUNCTIONS
+from optgen.functions.table import FUNCTIONS, reduction_of
 from optgen.model import Kind, Optimizer
 
 _OF_ELEMENTS = (Kind.ELEM, Kind.ROW, Kind.COL, Kind.MATRIX)
@@ -27,10 +29,11 @@ def is_array(expr: Expr, known: frozenset[str] | set[str]) -> bool:
     match expr:
         case Name(id=name):
             return name in known
-        case Call(function=function) if function in DRAWS or function == "identity":
+        case Call(function=function) if FUNCTIONS[function].takes_dimensions:
             return True
-        case Call(function="trace" | "dot"):
-            return False
-        case Call(function=function, args=(_,), scope=scope) if function in REDUCTIONS and scope in _TO_NUMBERS:
+        case Call(function=function, args=args) if function in MATRIX_FUNCTIONS:
+            if not MATRIX_FUNCTIONS[function].axes(*(("rows", "cols") for _ in args)):
+                return False
+        case Call(scope=scope) if reduction_of(expr) is not None and scope in _TO_NUMBERS:
             return False
     return any(is_array(x, known) for x in children(expr))

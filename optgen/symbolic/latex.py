@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from optgen.expressions import Expr, Index, Number
+from optgen.functions.record import Distribution, Fenced, FunctionName, Root
 from optgen.model import Flags, Optimizer
 from optgen.symbolic.names import Time
 from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, after, rendered
@@ -21,10 +22,6 @@ _INFIX = {
     "and": r"\text{ and }",
     "or": r"\text{ or }",
 }
-_OPERATORS = {f: rf"\{f}" for f in ("max", "min", "exp", "log", "tanh", "sin", "cos", "tan")} | {"atan": r"\arctan"}
-_FENCES = {"abs": (r"\lvert ", r" \rvert"), "norm": (r"\lVert ", r" \rVert"), "floor": (r"\lfloor ", r" \rfloor")}
-_FENCES |= {"ceil": (r"\lceil ", r" \rceil"), "round": (r"\lfloor ", r" \rceil")}
-_DRAWS = {"normal": r"\mathcal{N}(0, 1)", "uniform": r"\mathcal{U}(0, 1)", "rademacher": r"\mathcal{U}\{-1, 1\}"}
 _BETWEEN_TEXTS = re.compile(r"(\\text\{[^{}]*)\} ?\\text\{")
 _TALL = (r"\frac", r"\sqrt", r"\begin", r"\left")
 
@@ -156,23 +153,22 @@ class Latex(Renderer):
     def is_set(self, name: str) -> str:
         return rf"{name} \text{{ is set}}"
 
-    def draw(self, function: str, dims: tuple[str, ...], held: tuple[str, ...]) -> str:
+    def draw(self, drawn: Distribution, dims: tuple[str, ...], held: tuple[str, ...]) -> str:
         shape = r" \times ".join(dims)
         within = f"^{{{shape}}}" if dims else ""
-        return _DRAWS[function] + within + (rf", \text{{ new where }} {self.updates(held[1], held[0])}" if held else "")
+        return drawn.latex + within + (rf", \text{{ new where }} {self.updates(held[1], held[0])}" if held else "")
 
-    def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
+    def call(self, shown: FunctionName | Fenced | Root, args: tuple[str, ...], scope: str | None) -> str:
         words = "" if scope is None else _escape(scope).replace(" ", r"\ ")
         within = rf"_{{\mathrm{{{words}}}}}" if words else ""
-        if function in ("sqrt", "cbrt"):
-            return rf"\sqrt{'[3]' if function == 'cbrt' else ''}{{{args[0]}}}"
-        if function in _FENCES:
-            opening, closing = _FENCES[function]
+        if isinstance(shown, Root):
+            return rf"\sqrt{'' if shown.degree == 2 else f'[{shown.degree}]'}{{{args[0]}}}"
+        if isinstance(shown, Fenced):
+            opening, closing = shown.latex
             if any(t in args[0] for t in _TALL):
                 return rf"\left{opening}{args[0]}\right{closing.lstrip()}{within}"
             return f"{opening}{args[0]}{closing}{within}"
-        operator = _OPERATORS.get(function, rf"\operatorname{{{_escape(function)}}}")
-        return operator + within + self.group(", ".join(args))
+        return shown.latex + within + self.group(", ".join(args))
 
     def cases(self, rows: tuple[Row, ...]) -> str:
         return _cases(rows)

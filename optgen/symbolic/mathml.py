@@ -10,6 +10,7 @@ import re
 from html import escape
 
 from optgen.expressions import Expr, Index, Number
+from optgen.functions.record import Distribution, Fenced, FunctionName, Root
 from optgen.model import Flags, Optimizer
 from optgen.symbolic.names import Time
 from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, after, rendered
@@ -24,9 +25,7 @@ _APPLY = "<mo>\u2061</mo>"
 _TIMES = "<mo>\u00d7</mo>"
 _INFIX = {"-": "−", "<=": "≤", ">=": "≥", "==": "=", "!=": "≠", "<": "&lt;", ">": "&gt;"}
 _ACCENT = {"hat": "^", "bar": "¯", "tilde": "~"}
-_FENCES = {"abs": ("|", "|"), "norm": ("‖", "‖"), "floor": ("⌊", "⌋"), "ceil": ("⌈", "⌉"), "round": ("⌊", "⌉")}
 _TALL = ("<mfrac", "<msqrt", "<mroot", "<mtable")
-_NAMES = {"atan": "arctan"}
 _ELEMENT = re.compile(r"<(m\w+)\b[^>]*>(?:(?!</\1>).)*</\1>")  # one that has none of its kind within
 _LEFT, _RIGHT = ' style="text-align: left"', ' style="text-align: right"'
 
@@ -195,27 +194,24 @@ class MathML(Renderer):
     def is_set(self, name: str) -> str:
         return name + _text(f"{_SPACE}is set")
 
-    def draw(self, function: str, dims: tuple[str, ...], held: tuple[str, ...]) -> str:
-        letter = "<mi>\U0001d4a9</mi>" if function == "normal" else "<mi>\U0001d4b0</mi>"
+    def draw(self, drawn: Distribution, dims: tuple[str, ...], held: tuple[str, ...]) -> str:
+        letter = f"<mi>{drawn.letter}</mi>"
         letter = self.power(letter, Rendered(_TIMES.join(dims))) if dims else letter
-        if function == "rademacher":
-            drawn = f"{letter}<mrow><mo>{{</mo><mn>−1</mn><mo>,</mo><mn>1</mn><mo>}}</mo></mrow>"
-        else:
-            drawn = letter + self.group("<mn>0</mn><mo>,</mo><mn>1</mn>")
+        opening, closing = drawn.fences
+        numbers = _fenced(opening, _listed([f"<mn>{x}</mn>" for x in drawn.numbers]), closing)
         when = f"<mo>,</mo>{_text(f'new where{_SPACE}')}{self.updates(held[1], held[0])}" if held else ""
-        return f"<mrow>{drawn}</mrow>{when}"
+        return f"<mrow>{letter}{numbers}</mrow>{when}"
 
-    def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
-        if function == "sqrt":
-            return f"<msqrt>{args[0]}</msqrt>"
-        if function == "cbrt":
-            return f"<mroot>{_one(args[0])}<mn>3</mn></mroot>"
+    def call(self, shown: FunctionName | Fenced | Root, args: tuple[str, ...], scope: str | None) -> str:
+        if isinstance(shown, Root):
+            square = f"<msqrt>{args[0]}</msqrt>"
+            return square if shown.degree == 2 else f"<mroot>{_one(args[0])}<mn>{shown.degree}</mn></mroot>"
         within = _text(scope) if scope else ""
-        if function in _FENCES:
-            opening, closing = _FENCES[function]
+        if isinstance(shown, Fenced):
+            opening, closing = shown.unicode
             fenced = _fenced(opening, args[0], closing)
             return f"<mrow><msub>{fenced}{within}</msub></mrow>" if within else fenced
-        name = f"<mi>{escape(_NAMES.get(function, function))}</mi>"
+        name = f"<mi>{escape(shown.mathml)}</mi>"
         name = f"<msub>{name}{within}</msub>" if within else name
         return f"<mrow>{name}{_APPLY}{self.group(_listed(list(args)))}</mrow>"
 

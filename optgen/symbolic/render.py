@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import groupby
 
-from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.expressions import Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.functions.record import Distribution, Fenced, FunctionName, Rewritten, Root
+from optgen.functions.table import FUNCTIONS, is_draw
 from optgen.model import Equation, Flags, Loop, Optimizer
 from optgen.symbolic.arrays import arrays, is_array
 from optgen.symbolic.names import Names, Time
 from optgen.symbolic.shown import Values, conditions, equations, loops
 from optgen.symbolic.symbols import Symbol
-
-_ONE = Number(1.0, "1", Span(0, 0, 0))
 
 
 class Level(IntEnum):
@@ -133,10 +132,10 @@ class Renderer(ABC):
     def is_set(self, name: str) -> str: ...
 
     @abstractmethod
-    def draw(self, function: str, dims: tuple[str, ...], held: tuple[str, ...]) -> str: ...
+    def draw(self, drawn: Distribution, dims: tuple[str, ...], held: tuple[str, ...]) -> str: ...
 
     @abstractmethod
-    def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str: ...
+    def call(self, shown: FunctionName | Fenced | Root, args: tuple[str, ...], scope: str | None) -> str: ...
 
     @abstractmethod
     def cases(self, rows: tuple[Row, ...]) -> str:
@@ -258,27 +257,24 @@ class Renderer(ABC):
 
     def _base(self, base: Expr) -> str:
         """The base of a power. A root is in parentheses, or the power would seem to be under it."""
-        root = isinstance(base, Call) and base.function in ("sqrt", "cbrt")
+        root = isinstance(base, Call) and isinstance(FUNCTIONS[base.function].shown, Root)
         return self.group(self.render(base).text) if root else self.at_least(Level.ATOM, base)
 
     def _call(self, expr: Call) -> Rendered:
-        match expr.function, expr.args:
-            case "pow", (a, b):
-                return self.render(Binary("^", a, b, expr.span))
-            case "log1p", (x,):
-                return self.render(Call("log", (Binary("+", _ONE, x, expr.span),), None, expr.span))
-            case "expm1", (x,):
-                return self.render(Binary("-", Call("exp", (x,), None, expr.span), _ONE, expr.span))
-            case "where", (_, _, _):
-                return Rendered(self.cases(self.rows(expr)), Level.CASES)
-            case "clip", (x, bound):
-                args = (self.render(x).text, self.plus_minus(self.at_least(Level.ELEMENTWISE, bound)))
-                return Rendered(self.call("clip", args, None))
-        given = tuple(self.render(x).text for x in expr.args)
-        if expr.function in DRAWS:
+        shown = FUNCTIONS[expr.function].shown
+        if isinstance(shown, Rewritten):
+            return self.render(shown.tree(*expr.args))
+        if expr.function == "where" and len(expr.args) == 3:
+            return Rendered(self.cases(self.rows(expr)), Level.CASES)
+        if expr.function == "clip" and len(expr.args) == 2:
+            x, bound = expr.args
+            given: tuple[str, ...] = (self.render(x).text, self.plus_minus(self.at_least(Level.ELEMENTWISE, bound)))
+        else:
+            given = tuple(self.render(x).text for x in expr.args)
+        if isinstance(shown, Distribution):
             dims = tuple(self.render(Name(dim, False, expr.span)).text for dim in expr.dims)
-            return Rendered(self.draw(expr.function, dims, given))
-        return Rendered(self.call(expr.function, given, expr.scope))
+            return Rendered(self.draw(shown, dims, given))
+        return Rendered(self.call(shown, given, expr.scope))
 
     def rows(self, expr: Expr) -> tuple[Row, ...]:
         """The branches of a chain of `where`; one row for anything else."""
@@ -293,7 +289,7 @@ class Renderer(ABC):
         """A case group, or a single equation with or without a guard."""
         target = self.name(group[0].target)
         carried = group[0].loop is not None and group[0].target.primed
-        draw = all(isinstance(e.value, Call) and e.value.function in DRAWS for e in group)
+        draw = all(is_draw(e.value) for e in group)
         if len(group) == 1 and group[0].guard is None and group[0].timing is None:
             rows = self.rows(group[0].value)
         else:

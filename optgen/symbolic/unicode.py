@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from optgen.expressions import WORKERS, Expr, Index, Number
+from optgen.functions.record import Distribution, Fenced, FunctionName, Root
 from optgen.model import Flags, Optimizer
 from optgen.symbolic.names import Time
 from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, after, rendered
@@ -15,11 +16,8 @@ _SUBSCRIPT = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
 _SUPERSCRIPT = str.maketrans("0123456789t", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗ")
 _TIME = {Time.NONE: "", Time.OLD: "ₜ₋₁", Time.NEW: "ₜ", Time.EVALUATED: "ₜ(eval)"}
 _INFIX = {"-": "−", "<=": "≤", ">=": "≥", "==": "=", "!=": "≠"}
-_FENCES = {"abs": ("|", "|"), "norm": ("‖", "‖"), "floor": ("⌊", "⌋"), "ceil": ("⌈", "⌉"), "round": ("⌊", "⌉")}
-_DRAWS = {"normal": "N(0, 1)", "uniform": "U(0, 1)", "rademacher": "U{−1, 1}"}
 _INDENT = 2
 _BEFORE_IF = "   "
-_ROOTS = {"sqrt": "√", "cbrt": "∛"}
 
 
 def unicode(
@@ -161,19 +159,19 @@ class Unicode(Renderer):
     def is_set(self, name: str) -> str:
         return f"{name} set"
 
-    def draw(self, function: str, dims: tuple[str, ...], held: tuple[str, ...]) -> str:
+    def draw(self, drawn: Distribution, dims: tuple[str, ...], held: tuple[str, ...]) -> str:
         within = f"[{' x '.join(dims)}]" if dims else ""
-        return _DRAWS[function] + within + (f", new where {self.updates(held[1], held[0])}" if held else "")
+        return drawn.unicode + within + (f", new where {self.updates(held[1], held[0])}" if held else "")
 
-    def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
-        if function in _ROOTS:
+    def call(self, shown: FunctionName | Fenced | Root, args: tuple[str, ...], scope: str | None) -> str:
+        if isinstance(shown, Root):
             simple = all(c.isalnum() or c in "₋_" or c in ACCENTS.values() for c in args[0])
-            return _ROOTS[function] + (args[0] if simple else self.group(args[0]))
+            return shown.unicode + (args[0] if simple else self.group(args[0]))
         within = f"[{'over' if scope in ('params', WORKERS) else 'per'} {scope}]" if scope else ""
-        if function in _FENCES:
-            opening, closing = _FENCES[function]
+        if isinstance(shown, Fenced):
+            opening, closing = shown.unicode
             return f"{opening}{args[0]}{closing}{within}"
-        return function + within + self.group(", ".join(args))
+        return shown.unicode + within + self.group(", ".join(args))
 
     def cases(self, rows: tuple[Row, ...]) -> str:
         return "{" + "; ".join(f"{r.value} {f'if {r.condition}' if r.condition else 'otherwise'}" for r in rows) + "}"

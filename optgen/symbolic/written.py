@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.functions.table import is_draw
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/", "@"), (), ("^",))
@@ -34,7 +35,7 @@ def expression(expr: Expr) -> str:
             return f"{left}{op}{right}" if op in "*/@" else f"{left} {op} {right}"
         case Call(function="identity", args=(first, second)):
             return f"identity({expression(first)} x {expression(second)})"
-        case Call(function=name, args=args, dims=dims) if name in DRAWS:
+        case Call(function=name, args=args, dims=dims) if is_draw(expr):
             held = f" every {expression(args[0])} from {expression(args[1])}" if args else ""
             return f"{name}({dimensions(dims)}){held}"
         case Call(function=name, args=args, scope=scope):

@@ -19,7 +19,8 @@ from optgen.objectcode import c_functions
 from optgen.threads import pool
 
 MIN_TEAM_ELEMENTS = machine.value("threads.min_team_elements")
-"""Fewer elements than this are done sooner than they are handed out, whether the team still waits or sleeps."""
+"""A step of fewer elements stays on the calling thread: to hand parts out takes longer, even to threads that wait for
+work."""
 _LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib", "libtorch.so")
 _NEEDED = ("omp_get_thread_num", "omp_get_max_threads")
 _GNU = ("GOMP_parallel",)
@@ -68,7 +69,7 @@ class Team:
         self._memory.forked = 1
 
     def count(self) -> int:
-        """How many threads a large step has that the calling thread makes."""
+        """How many threads share a large step that the calling thread makes."""
         return int(self._threads(self.address))
 
     def match_worker_count(self) -> None:

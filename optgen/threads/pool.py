@@ -22,9 +22,9 @@ from optgen.threads import cpus
 
 MAX_THREADS = 256
 MIN_SHARED_ELEMENTS = machine.value("threads.min_shared_elements")
-"""Fewer elements than this are done sooner than they are handed out."""
+"""A step of fewer elements stays on the calling thread: to hand parts out takes longer."""
 MIN_WAKE_ELEMENTS = machine.value("threads.min_wake_elements")
-"""Fewer elements than this are done sooner than a sleeping thread is woken, unless step follows step."""
+"""A step of fewer elements wakes no sleeping thread, unless step follows step: it is done sooner."""
 MIN_SPLIT_ELEMENTS = machine.value("threads.min_split_elements")
 """The elements from which on a thread has several parts, so that others can take those of one that is held up."""
 SPIN_SECONDS = machine.value("threads.spin_microseconds") * 1e-6
@@ -33,7 +33,7 @@ SPIN_SECONDS = machine.value("threads.spin_microseconds") * 1e-6
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 """The number of the system call, on Linux."""
 _POSIX = ("pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_broadcast")
-"""What threads sleep by where there is no such call."""
+"""The functions by which threads sleep where there is no futex."""
 _ARM = {"arm64": "aarch64"}
 """What Linux calls the processors of a Mac."""
 _SPIN_HINT = "declare void @optgen_spin_hint()"

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from optgen.execute.kernel import LoadedKernel
+from optgen.execute.piece import Layout
 from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
 from optgen.execute.steps.phased import PhasedStep
@@ -93,7 +94,7 @@ class BoundTensors:
                 [row_sparse(self._memories[i]) for i in self._members],
                 State(picked, self._own_counts),
                 {name: [tensors[i] for i in self._members] for name, tensors in self._inputs.items()},
-                ids=[self._ids[i] for i in self._members],
+                layout=Layout(ids=[self._ids[i] for i in self._members]),
                 capturable=self.is_capturable,
                 donate_grads=self._donates,
             )
@@ -103,9 +104,7 @@ class BoundTensors:
                 None,
                 self._state,
                 self._inputs,
-                ids=self._ids,
-                pieces=self._boxes,
-                exchange=self._exchange,
+                layout=Layout(self._boxes, self._exchange, self._ids),
                 capturable=self.is_capturable,
                 donate_grads=self._donates,
                 sources=self._sources,

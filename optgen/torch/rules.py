@@ -16,6 +16,7 @@ from optgen.execute.rule import UpdateRule
 from optgen.execute.tensors.donation import check_donated
 from optgen.ir.types import COMPUTE
 from optgen.model import Optimizer
+from optgen.precision import Precision
 from optgen.torch.bound import kernel_of
 from optgen.torch.codes import decode_codes
 from optgen.torch.forms import SCALE
@@ -119,17 +120,20 @@ def load(
     params = optimizer.spec.all_params
     values: dict[str, Any] = {name: x for name, x in given.values.items() if x != params[name].default}
     matmul, is_half = options.matmul or optimizer.matmul, dtype in ("float16", "bfloat16")
+    precision = Precision(
+        dtype,
+        master=options.master and is_half,
+        weights=options.weights if is_half else None,
+        storage=optimizer.state_keys.storage_names(options.storages),
+        matmul=matmul,
+    )
     with optimizer.spelling.spelt(optimizer.spec):
         return api.load(
             optimizer.spec,
-            dtype,
-            master=options.master and is_half,
-            weights=options.weights if is_half else None,
-            storage=optimizer.state_keys.storage_names(options.storages),
+            precision,
             target=target,
             scales_gradient=scales_gradient,
             blocks_by_row=blocks_by_row(like) if blocks is None else blocks,
-            matmul=matmul,
             **{**values, **given.chosen, **optimizer.rule_flags(matmul), **flags},
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging  # noqa: F401 (its hooks are to be registered before a fork can be under way)
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,9 @@ from runtime.core.protocols import Context, NDArray
 from runtime.core.threaded import copy_into
 
 if TYPE_CHECKING:
-    from optgen import Piece, UpdateRule
+    from optgen import Layout, Piece, UpdateRule
     from optgen.arguments import Arguments
+    from optgen.execute.piece import Exchange
     from optgen.execute.planned import PlannedParam, UpdatePlan
     from optgen.expressions import Call
     from optgen.model import Optimizer as Spec
@@ -25,18 +27,10 @@ if TYPE_CHECKING:
 # optgen is imported where it is first needed, so that `import runtime` does not wait for a compiler.
 
 
-def _before_fork() -> None:
-    """A fork waits for a draw of another thread, for LLVM, and for what is being imported on its first use: the child
-    could never finish that.
-
-    The draw comes before LLVM, whose objects may be freed in the middle of a draw. `forks` may have LLVM by now.
-    """
-    forks.let_go()
-    generator.hold()
-    forks.before_fork("runtime")
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=generator.let_go, after_in_child=generator.let_go)
+forks.packages.add("runtime")
+# A fork waits for a draw of another thread: the child could never finish it. What is registered last is called first:
+# the draw comes before LLVM, whose objects may be freed in the middle of a draw.
+os.register_at_fork(before=generator.hold, after_in_parent=generator.let_go, after_in_child=generator.let_go)
 
 
 def names() -> tuple[str, ...]:
@@ -125,9 +119,9 @@ def is_due(timing: Any, count: int, optimizer: Any) -> bool:
 
 def _reductions(equations: Iterable[Any]) -> Iterator[Call]:
     from optgen.expressions import Call, walk
-    from optgen.lang import builtins
+    from optgen.functions.table import is_reduction
 
-    return (e for line in equations for e in walk(line.value) if isinstance(e, Call) and builtins.is_reduction(e))
+    return (e for line in equations for e in walk(line.value) if isinstance(e, Call) and is_reduction(e))
 
 
 def load(
@@ -142,7 +136,8 @@ def load(
     it is None."""
     import optgen
 
-    return optgen.load(spec, dtype, master=master, storage=storage, target="cpu" if gpu is None else "cuda", **values)
+    precision = optgen.Precision(dtype, master, storage=storage)
+    return optgen.load(spec, precision, target="cpu" if gpu is None else "cuda", **values)
 
 
 def planned_param(name: str, shape: tuple[int, ...], dtype: str, ctx: str) -> PlannedParam:
@@ -262,6 +257,14 @@ def piece(offset: int, shape: tuple[int, ...]) -> Piece:
     import optgen
 
     return optgen.Piece(offset, shape)
+
+
+def layout(pieces: Sequence[Piece | None], exchange: Exchange | None, ids: Sequence[int]) -> Layout:
+    """Where the weights of a step are among all that are trained: the pieces that they are, and the numbers by which
+    their draws differ."""
+    import optgen
+
+    return optgen.Layout(pieces, exchange, ids)
 
 
 def block() -> int:

@@ -1,4 +1,24 @@
-"""Networks, their parameters, losses, data and training."""
+"""Networks, their parameters, losses, data and training.
+
+A line imports what is above it:
+
+    utils.py           splitting, clipping, downloads
+    parameter/         parameters with their gradients, dictionaries of parameters, parameter files
+    block/             `Block` and `HybridBlock`: children, deferred shapes, parameter files, hooks
+    nn/                layers
+    loss/              losses
+    rnn/               recurrent layers and cells
+    data/              data sets, samplers, batches, workers; sets of images and their transforms in `vision/`
+    store_choice.py    the kvstore of a Trainer, and whether it updates
+    trainer_groups.py  settings of its parameters by patterns over their names
+    trainer_params.py  what a Trainer is given: its parameters, and what it can do with them
+    trainer_plan.py    what steps of it do with each parameter, as a table
+    workers.py         steps of processes that train for themselves, and average weights
+    step_arguments.py  what a step of it is given: the loss, and the phase
+    trainer.py         `Trainer`: applies an optimizer to parameters
+    contrib/           the estimator; further layers and cells
+    model_zoo/         predefined networks
+"""
 
 from __future__ import annotations
 

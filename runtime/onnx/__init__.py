@@ -2,8 +2,8 @@
 
 Read `call` first, what a translation sees and does; each file of `translations` has those of a family of operators.
 `convert` walks through a graph, `writer` collects what becomes the file, and `export` is what users call. The other
-way, `imports` walks through a file, and `reading` has what its nodes become. The package `onnx`, an extra, reads and
-writes the format.
+way, `imports` walks through a file, and `reading` has what its nodes become; `tests/runtime/onnx_nodes` has a random
+node of each operator there. The package `onnx`, an extra, reads and writes the format.
 """
 
 from runtime.onnx.export import export_model, get_operator_support

@@ -354,10 +354,8 @@ class SpecOptimizer(Optimizer):
                 name: [self._input(name, i, w) for i, w in zip(indices, weights, strict=True)] for name in self._inputs
             },
             flags=self._flags(indices),
-            ids=self._numbers(indices),
+            layout=optgen_bridge.layout(list(map(self.pieces.get, indices)), self.exchange, self._numbers(indices)),
             lazy=self.lazy_update,
-            pieces=list(map(self.pieces.get, indices)),
-            exchange=self.exchange,
             donate_grads=self.donates_grads,
         )
 

@@ -156,6 +156,7 @@ def test_their_race_is_that_of_stored_baselines(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(baselines, "read", read)
     found = compare("sgd", "sgdw")
     assert found.race is not None and found.stale == ("sgdw",)
+    assert "contender" in str(found) and "Race(" not in str(found)  # its table
     own = [(x["contender"], x["rank"]) for x in found.to_json()["race"]]
     assert own == [("sgdw", 1), ("sgd", 2)]
     assert "Out of date" in str(found) and "saddle" not in str(found)

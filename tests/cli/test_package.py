@@ -51,7 +51,7 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
     sources = [
         path.relative_to(ROOT).as_posix()
         for package in ("optgen", "runtime")
-        for suffix in ("*.py", "*.lark", "*.c", "*.ll", "py.typed")
+        for suffix in ("*.py", "*.c", "*.ll", "py.typed")
         for path in (ROOT / package).rglob(suffix)
     ]
     assert sources and not set(sources) - shipped
@@ -74,7 +74,7 @@ def test_the_source_distribution(tmp_path: Path) -> None:
     (archive,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
-    assert {"CHANGELOG.md", "README.md", "setup.py", "docs/language.md", "optgen/lang/spec.lark"} <= names
+    assert {"CHANGELOG.md", "README.md", "setup.py", "docs/language.md", "optgen/lang/grammar.py"} <= names
     assert {f"specs/{name}.opt" for name in specfiles.all_available()} <= names
     assert not any(name.startswith("tests") for name in names)
 

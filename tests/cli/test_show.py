@@ -15,7 +15,7 @@ import optgen
 from optgen import pipeline, specfiles
 from optgen.backends import target
 from optgen.backends.cpu import calls_math
-from optgen.backends.ptx.table import Unit
+from optgen.backends.gpu.table import Unit
 from optgen.bandwidth import bandwidth
 from optgen.cli import explain, main
 from optgen.expressions import Expr
@@ -79,6 +79,7 @@ def test_show_keeps_the_tree(text: str) -> None:
     ("stage", "start", "inside"),
     [
         ("spec", "optimizer SGD ", "state mom"),
+        ("kernel", "kernel SGD float64", "\nupdate:\n"),
         ("ir", "kernel SGD float64", "buffer mom elem float64 written"),
         ("llvm", "; ModuleID", "double"),
         ("asm", "\t.", "optgen_sgd"),
@@ -90,6 +91,12 @@ def test_show_stages(stage: str, start: str, inside: str, capsys: Capture) -> No
     assert main(["show", "sgd", "--stage", stage, "--set", "momentum=0.9", "--dtype", "float64"]) == 0
     text = capsys.readouterr().out
     assert text.startswith(start) and inside in text and text.endswith("\n") and not text.endswith("\n\n")
+
+
+def test_show_a_kernel_with_products_before_it_is_cut(capsys: Capture) -> None:
+    assert main(["show", "muon", "--stage", "kernel"]) == 0
+    text = capsys.readouterr().out
+    assert "\n  repeat ns_steps: %Y.turn: elem f32 = %Y\n" in text and " = matmul %Y.turn " in text
 
 
 @pytest.mark.parametrize(("stage", "head"), [("llvm", "; ModuleID"), ("ptx", ".version ")])

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from optgen.functions.builder import Builder, V
 from optgen.ir import storage
-from optgen.ir.builder import Builder, V
 from optgen.ir.storage import QUANT_BLOCK, Codec, Storage, bfloat16
 
 

@@ -17,6 +17,7 @@ import pytest
 import optgen
 from optgen import pipeline
 from optgen.backends import target
+from optgen.backends.gpu.nvidia import OLDEST, Nvidia
 from optgen.diagnostics import Source
 from optgen.execute.cpu import chain, sequence
 from optgen.ir import Variant
@@ -38,6 +39,7 @@ eval:
 SPEC, MUON = optgen.parse(TEXT), optgen.load("muon").spec
 PLAIN, MATRIX = Variant({"fast": False}), optgen.load("muon").variant((8, 4))
 SECTIONS = [s for s in pipeline.stages(MUON, MATRIX, (), first=False).walk() if isinstance(s, KernelStage)]
+NEWER = Nvidia(Nvidia.architectures[1])
 FUNCTION = "define void @f() { ret void }"
 OTHER: dict[str, dict[str, Any]] = {
     "flags": {"flags": {"fast": True}},
@@ -65,25 +67,32 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         notes.append(text)
         return SimpleNamespace(object=b"code")
 
-    def ptx(text: str, arch: str) -> str:
+    def ptx(text: str, *_: Any) -> Any:
         notes.append(text)
-        return "PTX"
+        return SimpleNamespace(assembly="PTX")
 
     monkeypatch.setattr(target, "compile_ir", compiled)
-    monkeypatch.setattr(target, "compile_ptx", ptx)
+    monkeypatch.setattr(target, "compile_gpu", ptx)
     monkeypatch.setattr(link, "link", lambda *_, **__: {})
     monkeypatch.setenv("OPTGEN_CACHE_DIR", str(tmp_path))
     return notes
 
 
+def cpu() -> pipeline.CpuBackend:
+    return pipeline.CpuBackend(target.host())
+
+
+def gpu(chosen: Nvidia) -> pipeline.GpuBackend:
+    return pipeline.GpuBackend(chosen, target.host())
+
+
 def everything() -> None:
     """One of each that is compiled: a kernel, a section of one, both for GPUs, a loop, and functions in C."""
     section, *_ = SECTIONS
-    pipeline.native(SPEC, PLAIN)
-    pipeline.native_section(MUON, MATRIX, section, 0)
-    pipeline.ptx(SPEC, PLAIN, target.OLDEST)
-    pipeline.ptx_section(MUON, MATRIX, section, 0, target.OLDEST)
-    pipeline.prologue(SPEC, PLAIN, target.OLDEST)
+    for backend in (cpu(), gpu(OLDEST)):
+        pipeline.code(backend, SPEC, PLAIN)
+        pipeline.code(backend, MUON, MATRIX, section, 0)
+    pipeline.code(pipeline.PrologueBackend(OLDEST), SPEC, PLAIN)
     code.build(FUNCTION)
     c_functions.load(chain.__file__, "optgen_chain_run")
 
@@ -124,14 +133,14 @@ def test_no_code_is_taken_from_another_variant(made: list[str]) -> None:
     assert set(OTHER) == {field.name for field in fields(Variant)}
     variants = [PLAIN, *(replace(PLAIN, **other) for other in OTHER.values())]
     calls = [
-        *(lambda v=v: pipeline.native(SPEC, v) for v in variants),
-        lambda: pipeline.native(optgen.parse(TEXT.replace("0.9", "0.8")), PLAIN),
-        *(lambda n=n: pipeline.native_section(MUON, MATRIX, SECTIONS[0], n) for n in (0, 1)),  # of other names
-        *(lambda s=s: pipeline.native_section(MUON, MATRIX, s, 0) for s in SECTIONS[1:]),
-        *(lambda s=s: pipeline.ptx_section(MUON, MATRIX, s, 0, target.OLDEST) for s in SECTIONS),
-        lambda: pipeline.ptx_section(MUON, MATRIX, SECTIONS[0], 0, target.ARCHITECTURES[1]),
-        *(lambda arch=arch: pipeline.ptx(SPEC, PLAIN, arch) for arch in target.ARCHITECTURES[:2]),
-        *(lambda arch=arch: pipeline.prologue(SPEC, PLAIN, arch) for arch in target.ARCHITECTURES[:2]),
+        *(lambda v=v: pipeline.code(cpu(), SPEC, v) for v in variants),
+        lambda: pipeline.code(cpu(), optgen.parse(TEXT.replace("0.9", "0.8")), PLAIN),
+        *(lambda n=n: pipeline.code(cpu(), MUON, MATRIX, SECTIONS[0], n) for n in (0, 1)),  # of other names
+        *(lambda s=s: pipeline.code(cpu(), MUON, MATRIX, s, 0) for s in SECTIONS[1:]),
+        *(lambda s=s: pipeline.code(gpu(OLDEST), MUON, MATRIX, s, 0) for s in SECTIONS),
+        lambda: pipeline.code(gpu(NEWER), MUON, MATRIX, SECTIONS[0], 0),
+        *(lambda x=x: pipeline.code(gpu(x), SPEC, PLAIN) for x in (OLDEST, NEWER)),
+        *(lambda x=x: pipeline.code(pipeline.PrologueBackend(x), SPEC, PLAIN) for x in (OLDEST, NEWER)),
         *(lambda passes=passes: code.build(FUNCTION, passes) for passes in ("all", "registers", "none")),
         lambda: code.build(FUNCTION.replace("@f", "@g")),
         *(lambda f=f: c_functions.load(f.__file__) for f in (chain, sequence)),
@@ -163,7 +172,7 @@ def test_an_edited_compiler_is_another(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "lang").mkdir()
     (tmp_path / "objectcode").mkdir()
     monkeypatch.setattr(cache, "__file__", str(tmp_path / "objectcode" / "cache.py"))
-    names = ("api.py", "lang/spec.lark", "objectcode/pool.c", "objectcode/pool.ll")
+    names = ("api.py", "lang/grammar.py", "objectcode/pool.c", "objectcode/pool.ll")
     for name in names:
         (tmp_path / name).write_text("old")
     found = [cache.compiler_hash.__wrapped__()]

@@ -20,6 +20,7 @@ from optgen.compiled import NativeKernel
 from optgen.execute.cpu.device import Cpu
 from optgen.ir import Variant
 from optgen.model import Kind, Optimizer
+from optgen.precision import Precision
 from tests.compiler.features import BATCH
 from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits
 from tests.conftest import Golden
@@ -211,7 +212,7 @@ def built_for(judged: Judged, machine: CpuTarget) -> tuple[UpdateRule, list[str]
     args = arguments.resolve(judged.spec, {})
     dtype = judged.how.get("dtype", "float32")
     storage = arguments.storages(judged.spec, dtype, judged.how.get("storage"))
-    return UpdateRule(judged.spec, args, dtype, storage=storage, target=Cpu(compile)), assembly
+    return UpdateRule(judged.spec, args, Precision(dtype), storage or {}, target=Cpu(compile)), assembly
 
 
 @x86_only

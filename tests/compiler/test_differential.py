@@ -306,7 +306,18 @@ _UNARY: tuple[str, ...] = (
     "exp(-abs({}))",
 )
 _UNARY += ("log(abs({}) + 1)", "log1p(abs({}))", "expm1(clip({}, -2, 2))", "({})^2", "({})^3", "(abs({}) + 0.5)^lr")
-_UNARY += ("sin({})", "cos({})", "tan({})", "atan({})", "sigmoid({})", "erf({})", "ceil({})", "round({})")
+_UNARY += (
+    "sin({})",
+    "cos({})",
+    "tan({})",
+    "atan({})",
+    "sigmoid({})",
+    "erf({})",
+    "cosh({})",
+    "softplus({})",
+    "ceil({})",
+    "round({})",
+)
 _BINARY: tuple[str, ...] = ("{} + {}", "{} - {}", "{}*{}", "{}/{}", "max({}, {})", "min({}, {})", "clip({}, abs({}))")
 _BINARY += (
     "atan2({}, {})",
@@ -317,7 +328,7 @@ _BINARY += (
     "where({} > 0, {}, 0.5)",
     "where({} <= 1 or not ({} == 2), lr, t)",
 )
-_REDUCE = ("norm", "rms", "std", "sum", "mean", "max", "min")
+_REDUCE = ("norm", "rms", "std", "logsumexp", "sum", "mean", "max", "min")
 _HOSTS = ("lr", "t", "0.25", "-3", "lr*t", "sqrt(t)", "1 - 0.9^t", "max(lr, t/4)", "wd", "size", "cols/rows", "step")
 _SMALL = {"S": "host", "T": "tensor", "D": "shared", "R": "row", "C": "col"}
 """States that are smaller than an element."""

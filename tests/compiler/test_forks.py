@@ -5,6 +5,8 @@ In the child only the thread that forked goes on: what another one held would st
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.compiler.harness import python
@@ -82,9 +84,11 @@ play(lambda: optgen.parse(text), lambda: optgen.parse(text))
 """,
     "imports a library of optgen's": """
 import optgen
-slow_import("lark.parsers.lalr_parser")
-text = "optimizer X\\nupdate:\\n  w' = w - lr*g\\n"
-play(lambda: optgen.parse(text), lambda: optgen.parse(text))
+slow_import("llvmlite.binding.targets")
+def compile():
+    from optgen.backends import target
+    return target.compile_ir("define void @f() { ret void }", target.host()).object
+play(compile, compile)
 """,
     "looks at a tensor": """
 from optgen.execute.buffers import Tensor
@@ -111,3 +115,47 @@ play(other, child)
 def test_fork_while_another_thread(scene: str) -> None:
     done = python(SCENE + scene)
     assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", ""), done.stderr
+
+
+LOCKED = """
+import gc, traceback
+import numpy as np
+import optgen
+from llvmlite.binding import ffi
+from optgen import forks
+from optgen.backends import target
+from optgen.backends.gpu.nvidia import OLDEST
+from optgen.objectcode import link
+
+class Counted:
+    depth = 0
+    def __enter__(self):
+        Counted.depth += 1
+    def __exit__(self, *exception):
+        Counted.depth -= 1
+
+forks.llvm = Counted()
+found, outside = [], []
+def acquired():
+    found.append(1)
+    if not Counted.depth:
+        outside.append(traceback.format_stack())
+ffi.register_lock_callback(acquired, lambda: None)
+text = "define i32 @f() { ret i32 0 }"
+made = target.compile_ir(text, target.host())
+print(bool(made.llvm), made.instructions, bool(made.assembly), target.code_bytes(made.object) > 0)
+link.link(made.object, "f")
+print(bool(target.data_layout(target.host())), bool(OLDEST.data_layout), bool(target.llvm_version()))
+print(bool(OLDEST.compile(f'target triple = "{OLDEST.triple}"\\n{text}')))
+p, g = np.ones(3, np.float32), np.ones(3, np.float32)
+optgen.load(optgen.parse("optimizer X\\nupdate:\\n  w' = w - 2*lr*g\\n")).bind([p], [g])()
+made = None
+gc.collect()
+print(len(found) > 50, outside)
+"""
+
+
+def test_all_calls_of_llvm_hold_the_lock_of_forks(tmp_path: Path) -> None:
+    """Those that free something, too: a fork waits for this lock, and not for that of llvmlite."""
+    done = python(LOCKED, OPTGEN_CACHE_DIR=str(tmp_path))
+    assert done.stdout.split() == ["True", "1", *["True"] * 7, "[]"], done.stdout + done.stderr

@@ -217,7 +217,7 @@ def test_bad_pieces_and_gradients() -> None:
         adam.bind([w], [g], pieces=[Piece(0, (9000,))])
     with pytest.raises(ValueError, match=r"params\[0\]: optgen_adafactor\w* updates whole tensors only"):
         optgen.load("adafactor").bind([w[:4096]], [g[:4096]], pieces=[Piece(0, (100, 100))])
-    with pytest.raises(ValueError, match="pieces: 0 tensors for 1 parameters"):
+    with pytest.raises(ValueError, match="pieces: 0 for 1 parameters"):
         adam.bind([w], [g], pieces=[])
     with pytest.raises(ValueError, match="as many for each parameter are summed"):
         adam.bind([w, w.copy()], [[g, g.copy()], g])

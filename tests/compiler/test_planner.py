@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 import optgen
 from optgen import ir, pipeline, specfiles
 from optgen.backends import target
+from optgen.backends.gpu.nvidia import OLDEST
 from optgen.ir import Kernel, Phase, Variant, cost
 from optgen.ir.text import to_text
 from optgen.model import Kind, Optimizer
@@ -84,7 +85,7 @@ def test_the_whole_compiler_takes_little_more_than_twice_the_work() -> None:
         spec = pipeline.check(optgen.parse(many(n, chained=False)).source)
         kernel = pipeline.plan(pipeline.build(spec, Variant({}, storage={f"m{k}": "int8_linear" for k in range(n)})))
         pipeline.lower(kernel, "many", target.host())
-        pipeline.lower_ptx(kernel, "many")
+        pipeline.lower_gpu(kernel, "many", OLDEST)
 
     compile(1)  # what is made once: the grammar, tables
     work = [calls(lambda n=n: compile(n), 10**8) for n in (8, 16)]

@@ -21,9 +21,9 @@ from optgen.backends.llvm import at, inline, integer
 from optgen.backends.llvm import load as element
 from optgen.backends.llvm_types import I64, PTR, TYPES
 from optgen.execute.buffers import numpy_dtype
+from optgen.functions.table import EXPANSIONS
 from optgen.ir import Type, Value, Variant
 from optgen.ir.interp import DTYPES, call, evaluate
-from optgen.ir.math import FUNCTIONS
 from optgen.model import Kind
 from optgen.objectcode import link
 from tests.compiler.harness import (
@@ -162,12 +162,12 @@ def test_bits_of_subnormals_become_zeros(machine_flushes: bool) -> None:
 
 
 @x86_only
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", EXPANSIONS)
 def test_the_mode_changes_no_elementary_function(name: str) -> None:
     """They are computed in float64, whose subnormals the mode takes away too; a float32 result has the same bits."""
 
     def rounded(b: Any, *x: Any) -> Any:
-        return b.convert(FUNCTIONS[name][1](b, *(b.convert(a) for a in x)))
+        return b.convert(EXPANSIONS[name][1](b, *(b.convert(a) for a in x)))
 
     args = [np.where(np.abs(x) < LEAST, np.float32(0), x) for x in points(name, np.float32, 20000)]
     bits = np.random.default_rng(2).integers(-(2**31), 2**31, (len(args), 100000)).astype(np.int32).view(np.float32)

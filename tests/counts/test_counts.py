@@ -39,7 +39,7 @@ def versions(libraries: tuple[str, ...]) -> str:
 
 UPDATE = ".venv/bin/python -m pytest tests/counts --update-golden"
 ROSE = f"""\
-Remove the work; CONTRIBUTING.md, "How to change a count", says how to find the calls. If it must stay, delete these
+Remove the work; docs/testing.md, "How to change a count", says how to find the calls. If it must stay, delete these
 rows, say why in the commit, and run {UPDATE}"""
 FELL = f"So that they stay there, run {UPDATE}"
 

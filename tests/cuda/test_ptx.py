@@ -11,6 +11,9 @@ import pytest
 
 from optgen import pipeline
 from optgen.backends import target
+from optgen.backends.gpu.nvidia import OLDEST, Nvidia
+from optgen.ir import Variant
+from optgen.model import Optimizer
 from tests.compiler.features import FEATURES
 from tests.compiler.harness import DIFFERENT, KERNELS, by_name, kernels
 from tests.compiler.test_differential import MODES, load
@@ -20,6 +23,12 @@ from tests.sweeps import swept
 
 GOLDEN = Path(__file__).parent / "golden"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
+
+
+def ptx(spec: Optimizer, variant: Variant, gpu: Nvidia = OLDEST) -> str:
+    return pipeline.code(pipeline.GpuBackend(gpu, target.host()), spec, variant).ptx.decode()
+
+
 OF_SPECS = tuple(case for case in DIFFERENT if case.spec not in FEATURES)
 
 
@@ -30,8 +39,7 @@ def test_golden(name: str, golden: Golden) -> None:
     if path.exists() and (found := path.read_text().partition("\n")[0] + "\n") != made_by:
         pytest.skip(f"{path.name} is what another LLVM makes: {found[3:-1]}, and this is {made_by[3:-1]}")
     case = by_name(name)
-    kernel = pipeline.ptx(case.spec, case.load().variant((64, 64)), target.OLDEST)
-    golden(path, made_by + kernel.ptx.decode())
+    golden(path, made_by + ptx(case.spec, case.load().variant((64, 64))))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +53,7 @@ def test_golden(name: str, golden: Golden) -> None:
 )
 def test_whole_units_go_in_16_byte_accesses(name: str, mode: dict[str, Any], accesses: int) -> None:
     rule = by_name(name).load(**mode)
-    text = pipeline.ptx(rule.spec, rule.variant((4096, 64)), target.OLDEST).ptx.decode()
+    text = ptx(rule.spec, rule.variant((4096, 64)))
     found = re.findall(r"(?:ld|st)\.global(?:\.nc)?\.v(\d)\.\w(\d+)", text)
     assert [int(n) * int(bits) for n, bits in found] == [128] * accesses
 
@@ -59,7 +67,7 @@ needs_ptxas = pytest.mark.skipif(
 def ptx_of(*symbols: str) -> str:
     """PTX of kernels, for the oldest GPU."""
     found = [KERNELS[symbol] for symbol in symbols]
-    return together([pipeline.ptx(case.spec, variant, target.OLDEST).ptx.decode() for case, variant in found])
+    return together([ptx(case.spec, variant) for case, variant in found])
 
 
 @needs_ptxas
@@ -87,7 +95,7 @@ def test_kernels_assemble_without_spills(arch: str, symbols: tuple[str, ...]) ->
 def test_other_architectures(name: str, arch: str) -> None:
     """PTX that is made for a GPU, which may have instructions that older ones have not."""
     case = by_name(name)
-    text = pipeline.ptx(case.spec, case.load().variant((64, 64)), arch).ptx.decode()
+    text = ptx(case.spec, case.load().variant((64, 64)), Nvidia(arch))
     assert not any(map(spills, assemble(text, arch).values()))
 
 
@@ -98,8 +106,8 @@ def test_other_architectures(name: str, arch: str) -> None:
 def test_every_storage(modes: tuple[str, ...]) -> None:
     """Codes are converted in registers: those of the spec that has most states are enough."""
     rules = [load(by_name("adan"), MODES[mode]) for mode in modes]
-    texts = [pipeline.ptx(rule.spec, rule.variant((4096, 64)), target.OLDEST).ptx.decode() for rule in rules]
-    usages = assemble(together(texts), target.OLDEST)
+    texts = [ptx(rule.spec, rule.variant((4096, 64))) for rule in rules]
+    usages = assemble(together(texts), OLDEST.arch)
     assert len(usages) == len(modes)
     assert [name for name, usage in usages.items() if spills(usage)] == []
 
@@ -112,8 +120,8 @@ def test_capturable_and_scaled_kernels(arch: str) -> None:
     for name in ("adam", "nadam", "radam", "prodigy", "adafactor", "schedulefreeadamw", "kinds"):
         rule = by_name(name).load(scales_gradient=True)
         variant = rule.variant((64, 64))
-        texts.append(pipeline.prologue(rule.spec, variant, target.OLDEST).decode())
-        texts.append(pipeline.ptx(rule.spec, variant, target.OLDEST).ptx.decode())
+        texts.append(pipeline.code(pipeline.PrologueBackend(OLDEST), rule.spec, variant).decode())
+        texts.append(ptx(rule.spec, variant))
     usages = assemble(together(texts), arch)
     assert sum(name.endswith("_prologue") for name in usages) == 7
     assert [name for name, usage in usages.items() if spills(usage)] == []
@@ -125,17 +133,17 @@ def test_capturable_and_scaled_kernels(arch: str) -> None:
 def test_every_storage_of_every_spec(mode: str) -> None:
     """Of specs/: those that have all features at once need more registers than there are for doubles and codes."""
     rules = [load(case, MODES[mode]) for case, _ in KERNELS.values() if case.spec not in FEATURES]
-    text = together([pipeline.ptx(rule.spec, rule.variant((4096, 64)), target.OLDEST).ptx.decode() for rule in rules])
+    text = together([ptx(rule.spec, rule.variant((4096, 64))) for rule in rules])
     for arch in ARCHITECTURES:
         assert [(arch, name) for name, usage in assemble(text, arch).items() if spills(usage)] == []
 
 
-def test_intrinsics_stand_in_one_object() -> None:
+def test_intrinsics_stand_in_one_file_a_target() -> None:
     """For GPUs of another kind, another `GpuTarget` is all it takes."""
     package = Path(pipeline.__file__).parent
-    words = re.compile(r"llvm\.nvvm|\"nvvm\.|ptx_kernel|addrspace=")
+    words = re.compile(r"llvm\.nvvm|\"nvvm\.|ptx_kernel|amdgcn|amdgpu_|addrspace=\d")
     found = [p.relative_to(package).as_posix() for p in package.rglob("*.py") if words.search(p.read_text("utf-8"))]
-    assert found == ["backends/ptx/nvvm.py"]
+    assert sorted(found) == ["backends/gpu/amd.py", "backends/gpu/nvidia.py"]
 
 
 def spills(usage: Usage) -> bool:

@@ -63,7 +63,7 @@ def test_nothing_is_compiled_and_only_pycuda_is_called(
     def refuse(*args: Any, **more: Any) -> None:
         raise AssertionError("it was built before")
 
-    for name in ("build", "plan", "lower", "lower_ptx", "lower_host", "ptx", "prologue", "native"):
+    for name in ("build", "plan", "lower", "lower_gpu", "lower_host", "code"):
         monkeypatch.setattr(pipeline, name, refuse)
     for name in ("call", "owner", "gpu", "count"):
         monkeypatch.setattr(driver, name, refuse)

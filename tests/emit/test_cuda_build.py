@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from optgen.backends import target
-from optgen.backends.ptx.table import AREAS, COLUMNS
+from optgen.backends.gpu.nvidia import Nvidia
+from optgen.backends.gpu.table import AREAS, COLUMNS
 from optgen.cli import main, workers
 from tests.cuda.assemble import assemble, ptxas
 
@@ -96,8 +96,8 @@ def test_the_manifest_says_what_to_launch(both: Path) -> None:
         text = (both / v["files"]["ptx"]).read_text()
         assert ".target sm_80\n" in text and all(f".entry {x['name']}(" in text for x in v["launches"])
         assert f"{v['symbol']}_host" in (both / v["files"]["host_llvm"]).read_text()
-        again = target.compile_ptx((both / v["files"]["llvm"]).read_text(), "sm_80")
-        assert again == text  # from here PTX for other architectures can be made
+        again = Nvidia("sm_80").compile((both / v["files"]["llvm"]).read_text())
+        assert again.decode() == text  # from here PTX for other architectures can be made
 
 
 @pytest.mark.skipif(ptxas() is None, reason="no ptxas: install CUDA or the package nvidia-cuda-nvcc")

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen.backends.ptx.table import AREAS, COLUMNS, Counts, Launch, N, TableLayout, Unit
+from optgen.backends.gpu.nvidia import WIDTH
+from optgen.backends.gpu.table import AREAS, COLUMNS, Counts, Launch, N, TableLayout, Unit
 from optgen.cli import main
 from tests.cuda.built_steps import BATCH
 from tests.cuda.ptx import Memory, Module
@@ -209,4 +210,4 @@ def test_the_header_plans_as_python_does(spec: str, tmp_path: Path) -> None:
     for k, launch in enumerate(launches):
         begin, ends = places.units(k).of(n), np.cumsum(launch.units(column))
         assert image[begin : begin + n + 1].tolist() == [0, *ends]
-        assert library.blocks(table, ctypes.c_int64(k)) == -(-ends[-1] // launch.per_block)
+        assert library.blocks(table, ctypes.c_int64(k)) == -(-ends[-1] // launch.per_block(WIDTH))

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 
 import optgen
-from optgen import groups, pipeline
+from optgen import groups
 from optgen.diagnostics import SpecErrors
 from optgen.execute.stages import calls
 from optgen.execute.stages.stage_run import HOW
-from optgen.execute.stages.staged_table import is_due
 from optgen.ir.interp import TensorUpdate
 from optgen.linalg import FactorizationError
 from optgen.model import Kind
 from optgen.shapes import sizes
-from optgen.stages.interp import interpret_plan
+from tests.compiler import whole
 from tests.compiler.harness import arrays_of, built, copies, copy_state, interpret_eval, interpret_step, same_bits
 from tests.equations.expressions import Noise
 from tests.equations.meaning import Meaning
@@ -102,7 +101,10 @@ def compare(
             for g in grads:
                 g[...] = rng.normal(size=g.shape)
             values = {**rule.values, **given}
-            interpret(rule, reference, grads, state, inputs, values, count, phase, seed)
+            products = calls.call if step is not None else None
+            wrong = interpret(rule, reference, grads, state, inputs, values, count, phase, seed, products)
+            if wrong is not None:
+                return f"update {count}: the whole kernel and its stages have other bits of {wrong}"
             if step is not None:
                 (step if phase is None else getattr(step, phase))(**given)
                 if (wrong := _other_bits(weights, step.state, reference, state)) is not None:
@@ -210,15 +212,17 @@ def fits(rule: optgen.UpdateRule, shape: tuple[int, ...]) -> bool:
 def interpret(
     rule: optgen.UpdateRule, weights: Sequence[Array], grads: Sequence[Array], state: optgen.State,
     inputs: Mapping[str, Sequence[Array]], values: Mapping[str, Any], count: int, phase: str | None, seed: int,
-) -> None:  # fmt: skip
-    """One update, or one phase, by the interpreter."""
+    products: Any = None,
+) -> str | None:  # fmt: skip
+    """One update, or one phase, by the interpreter. Unless its `products` are given, one in stages is computed by the
+    kernel before it is cut, too. What that has other bits of; None if there is nothing."""
     variants = [rule.variant(w.shape, {} if phase is None else {"phase": phase}) for w in weights]
     flags = None if phase is None else {"phase": [phase] * len(weights)}
     if not any(rule.spec.is_staged(v.flags) for v in variants):
         first = phase is None or phase == rule.spec.phases[0]
         state.t[...] -= not first
         interpret_step(rule, weights, grads, state, values, build=built, seed=seed, inputs=inputs, flags=flags)
-        return
+        return None
     state.t[...] = count
     updates = []
     for i, (w, g) in enumerate(zip(weights, grads, strict=True)):
@@ -228,11 +232,15 @@ def interpret(
         updates.append((variants[i], TensorUpdate(own, known, count, i), known))
     for together in [updates] if rule.spec.joins_params else [[x] for x in updates]:
         variant, _, known = together[0]
-        due = [timing for timing in rule.spec.timings if is_due(timing, count, known)]
-        plan = pipeline.stages(rule.spec, variant, due, first=count == 1)
-        build = functools.partial(pipeline.build_section, rule.spec, variant)
-        call = functools.partial(calls.call, how=HOW[variant.matmul])
-        interpret_plan(plan, build, [x for _, x, _ in together], call, last_two=rule.spec.last_two, seed=seed)
+        tensors = [x for _, x, _ in together]
+        by_whole = None if products else whole.copies(tensors)
+        if by_whole is not None:
+            whole.update(rule.spec, variant, by_whole, count, known, seed)
+        call = functools.partial(products, how=HOW[variant.matmul]) if products else whole.stage_call
+        whole.update_by_stages(rule.spec, variant, tensors, count, known, seed, call)
+        if by_whole is not None and (wrong := whole.other_bits(by_whole, tensors)) is not None:
+            return wrong
+    return None
 
 
 def _other_bits(

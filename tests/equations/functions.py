@@ -48,6 +48,7 @@ def _of_angles(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 ELEMENTWISE: Mapping[str, Callable[..., Any]] = {
     "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
     "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": np.vectorize(math.erf, otypes=[float]),
+    "cosh": np.cosh, "softplus": lambda x: np.logaddexp(x, 0.0),
     "sin": _of_angles(np.sin), "cos": _of_angles(np.cos), "tan": _of_angles(np.tan),
     "atan": np.arctan, "abs": np.abs, "sign": np.sign,
     "floor": np.floor, "ceil": np.ceil, "round": np.rint, "float32": _float32, "bfloat16": _bfloat16,
@@ -66,6 +67,7 @@ REDUCTIONS: Mapping[str, Callable[[Array], Any]] = {
     "norm": lambda x: np.sqrt(np.sum(x * x, axis=-1)),
     "rms": lambda x: np.sqrt(_mean(x * x)),
     "std": lambda x: np.sqrt(_mean((x - _mean(x)[..., None]) ** 2)),
+    "logsumexp": lambda x: np.logaddexp.reduce(x, axis=-1),
     "max": lambda x: np.max(x, axis=-1, initial=-np.inf),
     "min": lambda x: np.min(x, axis=-1, initial=np.inf),
 }

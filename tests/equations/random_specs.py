@@ -17,15 +17,17 @@ UNARY = (
     "-{}", "sqrt(abs({}))", "cbrt({})", "abs({})", "sign({})", "floor({})", "tanh({})", "exp(-abs({}))", "sin({})",
     "log(abs({}) + 1)", "log1p(abs({}))", "expm1(clip({}, -2, 2))", "({})^2", "({})^3", "cos({})", "atan({})",
     "sigmoid({})", "erf({})", "ceil({})", "round({})", "(abs({}) + 0.5)^-0.5", "1/(1 + ({})^2)", "clip({}, 0.5)",
-    "{}/2", "float32({})",
+    "{}/2", "float32({})", "cosh(clip({}, 3))", "softplus({})",
 )  # fmt: skip
 BINARY = (
     "{} + {}", "{} - {}", "{}*{}", "{}/(1 + abs({}))", "max({}, {})", "min({}, {})", "clip({}, abs({}))",
     "atan2({}, {})", "mod({}, 1 + abs({}))", "clip({}, {}, 0.5)", "max({}, {}, 0.1)", "pow(1 + abs({}), tanh({}))",
 )  # fmt: skip
 CONDITIONS = ("{} > {}", "{} <= {}", "not {} < {}", "{} > 0 and {} < 1", "{} == 0 or {} != 1", "t > 1 and {} >= {}")
-REDUCTIONS = ("sum({})", "mean({})", "norm({})", "rms({})", "std({})", "max({})", "min({})")
-OVER = ("sum({}, over params)", "mean({}, over params)", "norm({}, over params)", "max({}, over params)")
+REDUCTIONS = ("sum({})", "mean({})", "norm({})", "rms({})", "std({})", "logsumexp({})", "max({})", "min({})")
+OVER = ("sum({}, over params)", "mean({}, over params)", "norm({}, over params)", "max({}, over params)",
+    "logsumexp({}, over params)",
+)  # fmt: skip
 STYLES = ("plain", "plain", "shared", "matrices", "matrices", "loops", "loops", "timings", "groups", "batch")
 """What a spec has much of; not all can stand in one."""
 TIMINGS = ("every 2", "every 2 from 1", "every k", "every 3 from 2", "every k from 1")

@@ -49,7 +49,9 @@ def test_muon(tmp_path: Path) -> None:
     found = re.findall(pattern, done.stdout, re.MULTILINE)
     assert [name for name, *_ in found] == ["AdamW"] * 6 + ["Muon + AdamW"] * 6
     assert [seed for *_, seed, _ in found] == ["0", "0", "0", "0", "0", "1"] * 2
-    assert all(float(loss) < 10 for *_, loss in found)  # the text is that of docs: two large steps may go astray
+    losses = [(rate, float(loss)) for _, rate, _, loss in found]
+    # The text is that of the docs, so it changes: two steps at the largest rate may go astray.
+    assert all(loss < 6 for rate, loss in losses if rate != "0.016") and all(loss < 10 for _, loss in losses)
     assert (tmp_path / "char-muon.svg").read_text().startswith("<?xml")
 
 
@@ -61,5 +63,7 @@ def test_weights_of_16_bits(tmp_path: Path) -> None:
     assert done.returncode == 0 and not done.stderr, done.stderr
     found = re.findall(r"^(\S.*?) +seed (\d)  loss ([\d.]+) on held-out text$", done.stdout, re.MULTILINE)
     assert [seed for _, seed, _ in found] == ["0", "1"] * 5 and len({name for name, *_ in found}) == 5
-    assert all(float(loss) < 10 for *_, loss in found)  # the text is that of docs: two large steps may go astray
+    losses = [(rate, float(loss)) for _, rate, _, loss in found]
+    # The text is that of the docs, so it changes: two steps at the largest rate may go astray.
+    assert all(loss < 6 for rate, loss in losses if rate != "0.016") and all(loss < 10 for _, loss in losses)
     assert (tmp_path / "bfloat16-weights.svg").read_text().startswith("<?xml")

@@ -1,4 +1,4 @@
-"""Derives the constants of optgen.ir.math; `python -m tests.ir.coefficients` prints them with the fits' errors.
+"""Derives the constants of optgen.functions.math; `python -m tests.ir.coefficients` prints them with the fits' errors.
 
 Each polynomial interpolates, at the Chebyshev nodes of an interval a little wider than needed, a function that is
 smooth there because what is known exactly of the elementary function was divided out; hypergeometric series give that
@@ -56,7 +56,7 @@ FITS: dict[str, tuple[Callable[[Any], Any], tuple[str, str], int]] = {
     # u = (x - 3)/(x + 3) of x in [1.5, 6.1]
     "ERFC": (lambda u: erfc(3 * (1 + u) / (1 - u)) * exp((3 * (1 + u) / (1 - u)) ** 2), ("-1/3", "31/91"), 14),
 }
-"""By name in optgen.ir.math: the function, the interval and the number of coefficients."""
+"""By name in optgen.functions.math: the function, the interval and the number of coefficients."""
 
 
 def fit(name: str) -> tuple[tuple[float, ...], float]:
@@ -100,7 +100,7 @@ def pair(name: str) -> tuple[float, float]:
 
 
 QUANTILE = {"QUANTILE": (11, 11)}
-"""By name in optgen.ir.math.random: the degrees of numerator and denominator."""
+"""By name in optgen.functions.math.random: the degrees of numerator and denominator."""
 PIECE_COEFFICIENTS = 7
 MOST = mpf("22.2")  # -log(4p(1-p)) at p = 2^-33 is 21.5
 
@@ -143,8 +143,8 @@ def fit_quantile(name: str) -> tuple[tuple[float, ...], tuple[float, ...], float
 
 
 def fit_pieces() -> list[tuple[float, ...]]:
-    """The tables of optgen.ir.math.normal_pieces: of each coefficient, the constant one first, in the order of the
-    lowest 5 bits of the exponent of t. A piece meets the quantile at the Chebyshev nodes."""
+    """The tables of optgen.functions.math.normal_pieces: of each coefficient, the constant one first, in the order of
+    the lowest 5 bits of the exponent of t. A piece meets the quantile at the Chebyshev nodes."""
     tables = [[0.0] * 32 for _ in range(PIECE_COEFFICIENTS)]
     with workdps(40):
         for k in range(31):

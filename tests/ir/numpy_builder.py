@@ -1,5 +1,5 @@
-"""The builder protocol of optgen.ir.math on NumPy arrays: every operation is one IEEE operation on whole arrays, with
-zeros instead of float32 results that are below 2^-126 once they are rounded to 24 bits."""
+"""The builder protocol of optgen.functions.math on NumPy arrays: every operation is one IEEE operation on whole arrays,
+with zeros instead of float32 results that are below 2^-126 once they are rounded to 24 bits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def flushed(x: Array, wide: Array) -> Array:
 
 
 class NumpyBuilder:
-    """Evaluates at once instead of recording: `FUNCTIONS["exp"][1](NumpyBuilder(), x)` is the array exp(x)."""
+    """Evaluates at once instead of recording: `EXPANSIONS["exp"][1](NumpyBuilder(), x)` is the array exp(x)."""
 
     def const(self, value: float) -> Array:
         return np.float64(value)

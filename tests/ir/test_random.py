@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from optgen.ir.math import random
-from optgen.ir.math.normal_pieces import PIECES
+from optgen.functions.math import random
+from optgen.functions.math.normal_pieces import PIECES
 from tests.ir.coefficients import fit_pieces, fit_quantile
 from tests.ir.numpy_builder import NumpyBuilder
 

@@ -26,6 +26,7 @@ from optgen.lang import actions, builtins, definitions, kinds, lint, parser, syn
 from optgen.lang.expression_actions import LineError
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
 from optgen.stages.plan import KernelStage
+from tests.lang import lark_grammar
 from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, Example, check, codes, examples, kind_word, links, tables
 
 LANG = Path(parser.__file__).parent
@@ -239,9 +240,15 @@ def test_every_line_and_option_has_an_entry() -> None:
     assert outline.named() == {*syntax.HEADS, *syntax.BLOCKS, "NAME = expression"}
     rules = {links(row[0])[0] for row in outline.rows}
     assert rules == {*syntax.HEADS, "repeat"}
-    grammar = list(parser.read_grammar((LANG / "spec.lark").read_text(encoding="utf-8")))
-    options = {method: symbols for origin, symbols, method in grammar if origin == "option"}
-    assert set(options) == {"doc", "alias", "interval", "words", "parts", "condition"}
+    options = {rule.alias for rule in lark_grammar.LARK.rules if rule.origin.name == "option"}
+    assert options == {
+        "doc",
+        "alias",
+        "interval",
+        "words",
+        "parts",
+        "condition",
+    }
     rows = {section: {row[0] for row in tables(section)[-1].rows} for section in ("param", "flag", "state")}
     text, alias, interval, off = '`"text"`', "`alias A, B`", "`in [low, high)`", "`zero off`"
     follows = "`follows lr`"
@@ -310,14 +317,13 @@ def _codes(text: str) -> set[str]:
 
 def test_operators_bind_so() -> None:
     (table,) = tables("operators")
-    grammar = (LANG / "spec.lark").read_text(encoding="utf-8")
     operators = {x for row in table.rows for code in codes(row[0]) for x in re.findall(r"[a-z]{2,}|[^\w\s]+", code)}
     assert operators == {x for x, kind in syntax._OPERATORS.items() if kind in OPERATOR_TERMINALS} | {
         "not",
         "and",
         "or",
     }
-    assert all(terminal in grammar for terminal in OPERATOR_TERMINALS)
+    assert set(OPERATOR_TERMINALS) <= lark_grammar.declared()
     for row in table.rows:
         for left, right in re.findall(r"`([^`]+)` is `([^`]+)`", row[2]):
             texts = (f"param a = 1\nparam b = 2\nparam c = 3\nupdate:\n  x = {x}\n" for x in (left, right))

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import expressions, pipeline
+from optgen import pipeline
 from optgen.expressions import Call, Name
+from optgen.functions.table import EXPANSIONS, FUNCTIONS
 from optgen.ir import Kernel, Variant
-from optgen.ir.build import MATH
 from optgen.ir.interp import TensorUpdate, interpret
-from optgen.lang import builtins, kinds
+from optgen.lang import kinds
 from optgen.lang.dimensions import CONSTANT, ValueKind, fits, join
 from optgen.model import Kind, Optimizer
 from tests.ir.test_math import operations
@@ -84,28 +84,28 @@ def test_reductions_give_these_kinds() -> None:
 # ---------------------------------------------------------------- functions
 
 
-def test_every_function_has_an_entry() -> None:
-    entries = [
-        code for section in ("products", "functions", "reductions", "draws") for t in _calls(section) for code in t
-    ]
-    reducing = {(name, n) for name, f in builtins.FUNCTIONS.items() for n in f.reduces}
-    every = {(name, n) for name, f in builtins.FUNCTIONS.items() for n in f.counts}
+@pytest.mark.parametrize("section", ["products", "functions", "reductions", "draws"])
+def test_the_tables_say_of_every_function_what_its_record_says(section: str) -> None:
+    every = {call: text for f in FUNCTIONS.values() for call, text in f.doc.items()}
+    found = {code: text for calls in _calls(section) for code, text in calls.items()}
+    both = {call for f in FUNCTIONS.values() if f.reduction and f.elementwise for call in f.doc if "," in call}
+    own = {call for f in FUNCTIONS.values() if f.section == section for call in f.doc}
+    own = own | both if section == "functions" else own - both
+    assert found == {call: every[call] for call in own}
+
+
+def test_the_tables_have_as_many_arguments_as_the_records() -> None:
+    def count(call: str) -> int:
+        return len([x for x in call.partition("(")[2][:-1].replace(" x ", ",").split(",") if x])
+
+    assert all({count(call) for call in f.doc} == {*f.counts} for f in FUNCTIONS.values())
+
+
+def _calls(section: str) -> list[dict[str, str]]:
+    """What the tables about functions have in their first two columns: calls, and what they are."""
     found = [
-        (code.partition("(")[0], len([x for x in code.partition("(")[2][:-1].replace(" x ", ",").split(",") if x]))
-        for code in entries
+        {codes(row[0])[0]: row[1] for row in table.rows} for table in tables(section) if table.head[0] == "function"
     ]
-    assert sorted(found) == sorted(every)
-    of_matrices = {
-        (name, n) for name, n in every if builtins.FUNCTIONS[name].of_matrices or name in expressions.TRIANGLES
-    }
-    plain = every - reducing - of_matrices - {(d, 0) for d in expressions.DRAWS}
-    assert set(found[: len(of_matrices)]) == of_matrices
-    assert set(found[len(of_matrices) :][: len(plain)]) == plain
-
-
-def _calls(section: str) -> list[list[str]]:
-    """What the tables about functions have in their first column, as calls."""
-    found = [[codes(row[0])[0] for row in table.rows] for table in tables(section) if table.head[0] == "function"]
     return [calls for calls in found if all("(" in call for call in calls)]
 
 
@@ -195,7 +195,7 @@ def test_operations_of_functions() -> None:
     assert [(codes(row[0])[0], int(row[1])) for row in counts.rows] == [
         (codes(row[0])[0], operations(codes(row[0])[0])) for row in counts.rows
     ]
-    assert {codes(row[0])[0] for row in counts.rows} == {"pow", *MATH}
+    assert {codes(row[0])[0] for row in counts.rows} == {*EXPANSIONS}
 
 
 def test_functions_of_host_values() -> None:

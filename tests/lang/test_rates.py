@@ -9,6 +9,7 @@ import pytest
 
 import optgen
 from optgen import pipeline, spec_identity
+from optgen.backends import target
 from optgen.diagnostics import Source, SpecErrors
 from optgen.ir import Variant
 from optgen.lang import format_text
@@ -72,9 +73,10 @@ def test_no_code_depends_on_it(line: str) -> None:
     without, spec = optgen.parse(PLAIN.format("")), optgen.parse(PLAIN.format(line))
     assert spec.computing == without.source.text == without.computing
     assert spec_identity.identity(spec) == spec_identity.identity(without)
-    pipeline.native(without, Variant({}))
+    backend = pipeline.CpuBackend(target.host())
+    pipeline.code(backend, without, Variant({}))
     made = set(cache.folder().glob("*"))
-    pipeline.native(spec, Variant({}))
+    pipeline.code(backend, spec, Variant({}))
     assert set(cache.folder().glob("*")) == made
 
 

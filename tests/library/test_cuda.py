@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen.backends.ptx.table import COLUMNS, HEAD
+from optgen.backends.gpu.table import COLUMNS, HEAD
 from optgen.cli.library import prefix_of
 from optgen.execute.buffers import numpy_dtype
 from optgen.execute.cuda.driver import count

@@ -14,7 +14,7 @@ import pytest
 
 import optgen
 from optgen import specfiles
-from optgen.analysis import Statement, Verdict
+from optgen.analysis import Statement, Verdict, answers
 from optgen.cli import main
 from optgen.pages import costs, families, gallery, laws, races, report, snippets, svg, traits, trajectories
 from optgen.pages.topic import Machine, Topic
@@ -101,7 +101,7 @@ def test_few_of_many_equalities_are_on_a_page(monkeypatch: pytest.MonkeyPatch) -
     many = [Statement("equals", f"is s{k}", f"is s{k}.", Verdict.PROVED) for k in range(11)]
     scale = Statement("gradient-scale", "none", "No law.", Verdict.RUN)
     questions = (("gradient-scale", lambda _: [scale]), ("equals", lambda _: many))
-    monkeypatch.setattr(laws, "QUESTIONS", questions)
+    monkeypatch.setattr(answers, "QUESTIONS", questions)
     rule = optgen.load("sgd")
     root = ElementTree.fromstring(laws.section(Topic(rule.spec, "sgd", FAST)).markup())
     assert len(list(root.iter("li"))) == 1 + 8

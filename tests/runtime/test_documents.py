@@ -19,7 +19,7 @@ KERNELS = (ROOT / "docs" / "kernels.md").read_text("utf-8")
 PYTORCH = (ROOT / "docs" / "pytorch.md").read_text("utf-8")
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("*.md", "docs/*.md", "examples/*/README.md", "benchmarks/*.md", "generated/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "examples/*/README.md", "benchmarks/*.md", "generated/*.md")
     for path in ROOT.glob(pattern)
 )
 
@@ -89,14 +89,16 @@ def test_links_lead_somewhere(document: str) -> None:
     assert not [link for link in links if not ((ROOT / document).parent / link.partition("#")[0]).exists()]
 
 
-# ---------------------------------------------------------------- the tree in CONTRIBUTING.md
+# ---------------------------------------------------------------- the tree in CONTRIBUTING.md, and that of gluon
 
-SECTION = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## The runtime")[2].partition("\n## ")[0]
+SECTION = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("    runtime/\n")[2].partition("\n## ")[0]
+LINE = re.compile(r"^ {4,6}([\w.]+/?) +\S", re.MULTILINE)
 LINES = [
-    ("gluon/" * (len(indent) > 6) + name)
-    for indent, name in re.findall(r"^( {6,8})([\w.]+/?) +\S", SECTION, re.MULTILINE)
+    line
+    for name in LINE.findall(SECTION)
+    for line in (name, *(f"gluon/{part}" for part in LINE.findall(mx.gluon.__doc__ or "") if name == "gluon/"))
 ]
-TREE = [f"runtime.{line.removesuffix('.py').rstrip('/').replace('/', '.')}" for line in LINES]
+TREE = [f"runtime.{line.removesuffix('.py').rstrip('/').replace('/', '.')}" for line in LINES if line != "gluon/"]
 BESIDES = {f"runtime.{name}" for name in re.findall(r"`(\w+)`", SECTION.partition("Besides")[2])}
 
 
@@ -129,7 +131,8 @@ def test_a_line_imports_what_is_above_it() -> None:
 
 
 def test_the_files_that_contributing_names_are_there() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    documents = ("CONTRIBUTING.md", "docs/extending.md", "docs/testing.md", "docs/walks.md")
+    text = "\n".join((ROOT / document).read_text("utf-8") for document in documents)
     for path in set(re.findall(r"`(\w+/[\w./]*)`", text)):
         inside = (ROOT / package for package in ("optgen", "runtime", "tests"))
         assert (ROOT / path).exists() or any(True for folder in inside for _ in folder.rglob(path)), path

@@ -21,7 +21,7 @@ wall, cpu = time.perf_counter(), time.process_time()
 import runtime as mx
 from runtime import autograd, gluon, init, lr_scheduler, metric, nd, optimizer
 print(min(time.perf_counter() - wall, time.process_time() - cpu))
-print(*[m for m in ("sympy", "lark", "llvmlite", "sklearn", "matplotlib", "scipy") if m in sys.modules])
+print(*[m for m in ("sympy", "llvmlite", "sklearn", "matplotlib", "scipy") if m in sys.modules])
 """
 
 

@@ -91,12 +91,13 @@ class SweepBody:
     def accumulate(self, reduce: ir.Reduce, total: Any, env: Env) -> Any:
         """A reduction with the terms of some more elements."""
         factors = exact_products(self.phase).get(reduce.x) if reduce.op == "sum" and self.m.has_fma else None
-        if factors is not None:
-            x, y = factors
-            return fused(self.b, env[x], env[y], total)
-        if reduce.op == "sum" and reduce.scope == "col" and self.one is not None:
-            return fused(self.b, env[reduce.x], self.one, total)
-        return fold(self.b, reduce.op, total, env[reduce.x])
+        with self.m.line_of(self.b, next(i for i in self.phase.instrs if i.op is reduce)):
+            if factors is not None:
+                x, y = factors
+                return fused(self.b, env[x], env[y], total)
+            if reduce.op == "sum" and reduce.scope == "col" and self.one is not None:
+                return fused(self.b, env[reduce.x], self.one, total)
+            return fold(self.b, reduce.op, total, env[reduce.x])
 
     def emit(self, i: Any, width: int = 1, place: Any = None, mask: Any = None) -> Env:
         """Emit what is done to elements i, i+1, ...: to all of them, or to those in the lanes of `mask`.

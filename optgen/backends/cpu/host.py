@@ -100,7 +100,7 @@ class _HostValues:
     def compute(self, instrs: Iterable[Instr], env: Env, i: Any) -> None:
         """Compute values of tensor i."""
         count = self.count(i)
-        for instr in instrs:
+        for instr in self.f.m.in_lines(self.f.b, instrs):
             self.f.host_value(instr, env, i, count, lambda name: load(self.f.b, self.row(name), i, F64))
 
     def keep(self, env: Env, i: Any) -> None:

@@ -56,7 +56,7 @@ def listed_rows(
     formats = {x.name: x.format for x in streams}
     cols = b.sub(end, begin)
     within = b.icmp_signed("==", distance, integer(0))
-    with loop(b, b.sub(first, distance), last) as row:
+    with loop(b, b.sub(first, distance), last, below_zero=True) as row:
         later = b.add(row, distance)
         with b.if_then(b.and_(b.not_(within), b.icmp_signed("<", later, last))):
             _prefetch_row(b, _row(b, starts, formats, cols, index, later), formats, cols)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from llvmlite import ir as ll
 
 from optgen.backends.cpu.float_mode import FloatMode
-from optgen.backends.llvm import inline
+from optgen.backends.llvm import allow_flushing, inline
 from optgen.backends.llvm_types import F64, I64, PTR
 from optgen.backends.lookup import LookupStyle
 from optgen.backends.module_builder import ModuleBuilder
 from optgen.backends.target import CpuTarget, data_layout
+from optgen.functions.table import EXPANSIONS
 from optgen.ir import Kernel
-from optgen.ir.math import FUNCTIONS
 
 VOID = ll.VoidType()
 TASK = ll.FunctionType(VOID, [PTR, I64, I64])
@@ -46,11 +46,11 @@ class CpuModuleBuilder(ModuleBuilder):
         f = ll.Function(self.module, type, name)
         f.linkage = "internal" if "." in name else "external"
         f.attributes.add("nounwind")
-        if self.machine_flushes:  # the mode of subnormals, which LLVM takes for IEEE's
-            set.add(f.attributes, '"denormal-fp-math"="dynamic,dynamic"')  # llvmlite's own `add` does not know it
+        if self.machine_flushes:
+            allow_flushing(f)
         if self.tune:
             set.add(f.attributes, f'"tune-cpu"="{self.tune}"')
-        return f, ll.IRBuilder(f.append_basic_block("entry"))
+        return f, self.begin(f)
 
     def cold_function(self, name: str, type: ll.FunctionType) -> tuple[ll.Function, ll.IRBuilder]:
         """A function that runs once or twice per sweep and part: optimising it would only cost compile time."""
@@ -65,7 +65,7 @@ class CpuModuleBuilder(ModuleBuilder):
         symbol = f"{self.symbol}.{name}"
         if found := self.module.globals.get(symbol):
             return found
-        arity, function = FUNCTIONS[name]
+        arity, function = EXPANSIONS[name]
         f, b = self.cold_function(symbol, ll.FunctionType(F64, [F64] * arity))
         b.ret(inline(b, function, list(f.args)))
         return f

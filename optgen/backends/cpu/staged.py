@@ -28,8 +28,8 @@ from optgen.backends.layout import blocks
 from optgen.backends.llvm import at, inline, integer, load, minimum, splat
 from optgen.backends.llvm_types import F32, F64, I8, I32, I64, PTR, constant, vector
 from optgen.backends.module_builder import Env
+from optgen.functions.math import random
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
-from optgen.ir.math import random
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.ir.storage.packing import CODES_PER_BYTE
 

@@ -216,8 +216,9 @@ class CpuSweep:
     def where_codes_restart(
         self, b: ll.IRBuilder, extent: Extent, start: Any, number: Any, each: int, type: Any
     ) -> Any:
-        """The address of what begins anew where blocks restart, for row `number`: scales, or bytes that codes share.
-        One is for `each` elements. Where blocks do not restart, the address of the first one."""
+        """The address of the scales of row `number`, or of its bytes of packed codes. One scale, or one byte, is for
+        `each` elements. If blocks restart at each row, every row has scales and bytes of its own; else the address is
+        that of the tensor's first one."""
         if number is None or not self.finds_row_scales:
             return start
         first = b.mul(number, blocks(b, extent.cols, each))

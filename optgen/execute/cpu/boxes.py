@@ -29,8 +29,8 @@ def _blocks(count: int, block: int = BLOCK) -> int:
 class Areas:
     """The area of a kernel: `numbers`. `records` is what the kernel reads of each tensor (BOX_FIELDS).
 
-    A tensor that is no box has the only box of a grid. With `last_two`, tensors are batches of matrices of their last
-    two axes, which boxes do not cut if there are several.
+    A tensor that was not cut counts as a grid of one box. With `last_two`, tensors are batches of matrices of their
+    last two axes, which boxes do not cut if there are several.
     """
 
     def __init__(self, boxes: Sequence[Box], levels: Sequence[ReductionLevel], last_two: bool) -> None:
@@ -135,7 +135,7 @@ class _Traffic:
 
 @dataclass(frozen=True)
 class _Part:
-    """An array in a buffer, from number `begin` on, of which `where` is meant."""
+    """A part of a buffer: the elements `where` of the array that begins at number `begin`."""
 
     begin: int
     shape: tuple[int, ...]

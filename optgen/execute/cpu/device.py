@@ -33,15 +33,20 @@ if TYPE_CHECKING:
 # The modules of stages are imported for specs that have stages: the first step of the others comes sooner.
 
 
+def _native(
+    optimizer: Optimizer, variant: Variant, section: KernelStage | None = None, number: int = 0
+) -> NativeKernel:
+    """Object code for this machine, as `pipeline.code`."""
+    return pipeline.code(pipeline.CpuBackend(target.host()), optimizer, variant, section, number)
+
+
 class Cpu:
     """This process's memory: a platform, and its devices, which differ in whose threads share the work of a step.
     `compile` makes the object code of a variant."""
 
     name = "cpu"
 
-    def __init__(
-        self, compile: Callable[[Optimizer, Variant], NativeKernel] = pipeline.native, sharing: Sharing = OWN
-    ) -> None:
+    def __init__(self, compile: Callable[[Optimizer, Variant], NativeKernel] = _native, sharing: Sharing = OWN) -> None:
         self._compile, self._sharing = compile, sharing
 
     # ------------------------------------------------------------ the platform
@@ -60,7 +65,7 @@ class Cpu:
             from optgen.execute.stages.staged_kernel import StagedKernel
 
             def load(section: KernelStage, number: int) -> CpuKernel:
-                return CpuKernel(variant, pipeline.native_section(optimizer, variant, section, number))
+                return CpuKernel(variant, _native(optimizer, variant, section, number))
 
             return StagedKernel(optimizer, variant, load, folds=True)
         return CpuKernel(variant, self._compile(optimizer, variant))

@@ -1,5 +1,5 @@
 """Groups of small tensors. One thread makes all sweeps over a group before it goes on to the next one, so that a later
-sweep finds in the caches what an earlier one has read. docs/design.md ("Threads") has times.
+sweep finds in the caches what an earlier one has read. docs/trials/threads.md says what else was tried.
 """
 
 from __future__ import annotations

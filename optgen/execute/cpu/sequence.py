@@ -16,7 +16,7 @@ from optgen.objectcode import c_functions
 from optgen.threads.sharing import Threads
 
 ALONE = -1
-"""The work of a call that shares its own."""
+"""Stands for the work of a call that shares its work among the threads by itself."""
 
 
 class _Call(ctypes.Structure):

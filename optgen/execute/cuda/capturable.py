@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.backends.ptx.prologue_layout import (
+from optgen.backends.gpu.prologue_layout import (
     COUNTED,
     COUNTS,
     FOUND_INF,
@@ -20,7 +20,7 @@ from optgen.backends.ptx.prologue_layout import (
     TABLE,
     PrologueLayout,
 )
-from optgen.backends.ptx.table import SEED, THREADS
+from optgen.backends.gpu.table import SEED, THREADS
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.cuda.interface import GpuInterface
 from optgen.execute.cuda.kernel import GpuKernel

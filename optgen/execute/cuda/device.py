@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from optgen import pipeline
-from optgen.backends.target import OLDEST
+from optgen.backends import target
+from optgen.backends.gpu.nvidia import OLDEST
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor, numpy_dtype
 from optgen.execute.cuda import driver, memory
@@ -55,8 +56,8 @@ class Cuda:
                 f"{optimizer.name} reduces over boxes of a tensor, or draws for one that is cut between columns; that "
                 "is done on the CPU only (target='cpu')"
             )
-        make_prologue = functools.partial(pipeline.prologue, optimizer, variant, OLDEST)
-        return GpuKernel(variant, pipeline.ptx(optimizer, variant, OLDEST), make_prologue)
+        make_prologue = functools.partial(pipeline.code, pipeline.PrologueBackend(OLDEST), optimizer, variant)
+        return GpuKernel(variant, pipeline.code(_backend(), optimizer, variant), make_prologue)
 
     def _staged(self, optimizer: Optimizer, variant: Variant) -> StagedKernel:
         if variant.matmul == "deterministic":
@@ -66,7 +67,7 @@ class Cuda:
             )
 
         def load(section: KernelStage, number: int) -> GpuKernel:
-            return GpuKernel(variant, pipeline.ptx_section(optimizer, variant, section, number, OLDEST))
+            return GpuKernel(variant, pipeline.code(_backend(), optimizer, variant, section, number))
 
         return StagedKernel(optimizer, variant, load, folds=False)
 
@@ -83,6 +84,11 @@ class Cuda:
         device = (CapturableDevice if capturable else GpuDevice)(gpu, current)
         device.wait_for(params)
         return device
+
+
+def _backend() -> pipeline.GpuBackend:
+    """PTX that runs on every GPU, beside this CPU."""
+    return pipeline.GpuBackend(OLDEST, target.host())
 
 
 class GpuDevice:

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from optgen.cache_folder import debug_folder
+
 Array = np.ndarray[Any, Any]
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -29,6 +31,8 @@ PORTABLE, NO_TIMING = 1, 2
 """CU_MEMHOSTALLOC_PORTABLE, CU_EVENT_DISABLE_TIMING"""
 ERROR_LOG, ERROR_LOG_SIZE, LOG_BYTES = 5, 6, 8192
 """CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES"""
+LINE_INFO = 13
+"""CU_JIT_GENERATE_LINE_INFO"""
 LEGACY = 1
 """CU_STREAM_LEGACY, another handle of the default stream, which is 0 here"""
 RELAXED = 2
@@ -209,12 +213,13 @@ class Gpu:
 
     def _compiled(self, ptx: bytes, names: Sequence[str]) -> dict[str, int]:
         module, log = ctypes.c_void_p(), ctypes.create_string_buffer(LOG_BYTES)
-        options = (ctypes.c_int * 2)(ERROR_LOG, ERROR_LOG_SIZE)
-        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
+        options = (ctypes.c_int * 3)(ERROR_LOG, ERROR_LOG_SIZE, LINE_INFO)
+        values = (ctypes.c_void_p * 3)(ctypes.addressof(log), LOG_BYTES, 1)
+        count = 2 if debug_folder() is None else 3
         found = {}
         with self.current():
             try:
-                call("cuModuleLoadDataEx", ctypes.byref(module), ptx + b"\0", 2, options, values)
+                call("cuModuleLoadDataEx", ctypes.byref(module), ptx + b"\0", count, options, values)
             except CudaError as error:
                 raise CudaError(f"{error}\n{log.value.decode(errors='replace')}".rstrip()) from None
             for name in names:

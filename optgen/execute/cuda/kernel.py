@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from optgen.backends.ptx.table import THREADS, Launch
+from optgen.backends.gpu.table import THREADS, Launch
 from optgen.compiled import PtxKernel
 from optgen.execute.cuda.interface import GpuInterface
 from optgen.execute.kernel import LoadedKernel

@@ -109,7 +109,7 @@ class _Numbers:
 
 
 class NoHalves:
-    """The launches of a step that waits for results of its own, so that no graph can have it."""
+    """Stands for the launches of a step that no graph can hold, because it waits for results of its own."""
 
     def __init__(self, gpu: GpuInterface, stream: Callable[[], Any]) -> None:
         self._gpu, self._stream = gpu, stream

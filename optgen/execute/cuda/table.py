@@ -1,4 +1,4 @@
-"""The table of a step on a GPU (`backends/ptx/table.py`): its image on the host, and its place in the GPU's memory."""
+"""The table of a step on a GPU (`backends/gpu/table.py`): its image on the host, and its place in the GPU's memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, MAX_ACCESS_BYTES, SEED, THREADS, N, TableLayout
+from optgen.backends.gpu.nvidia import WIDTH
+from optgen.backends.gpu.table import AREAS, COLUMNS, MAX_ACCESS_BYTES, MAX_GROUP, SEED, THREADS, N, TableLayout
 from optgen.execute.buffers import Array, Tensor, int64_view
 from optgen.execute.cuda import driver
 from optgen.execute.cuda.interface import GpuInterface
@@ -125,7 +126,9 @@ class GpuTable(StepTable):
         if not self._streamed:  # a section of numbers, rows and columns
             return
         offsets = self._pointers[:, self._streamed].astype(np.int64) * 8 // self._bits
-        apart = np.maximum(MAX_ACCESS_BYTES * 8 // self._bits, GROUP)  # elements from one aligned access to the next
+        apart = np.maximum(
+            MAX_ACCESS_BYTES * 8 // self._bits, MAX_GROUP
+        )  # elements from one aligned access to the next
         widest = int(apart.argmax())
         lead = offsets[:, widest] % apart[widest]
         same = ((offsets - lead[:, None]) % apart == 0).all(axis=1)
@@ -133,7 +136,7 @@ class GpuTable(StepTable):
         if any(b.entries and _is_streamed(b) for b in self.kernel.native.buffers):
             rows_fit &= column["size"] % apart[widest] == 0  # entries lie one after another
         can_lead = self.kernel.native.counts.leads & ~by_rows
-        draws_fit = (column["first"] % GROUP == 0) | self.kernel.native.counts.leads
+        draws_fit = (column["first"] % MAX_GROUP == 0) | self.kernel.native.counts.leads
         column["vectors"][:] = same & rows_fit & draws_fit & ((lead == 0) | can_lead)
         column["lead"][:] = np.where(column["vectors"] != 0, lead, 0)
 
@@ -158,7 +161,7 @@ class GpuTable(StepTable):
             self.image[begin + 1 : begin + n + 1] = ends
             total = int(ends[-1]) if n else 0
             if total:
-                self._plan.append((loaded, min(-(-total // loaded.launch.per_block), max(loaded.blocks, 1))))
+                self._plan.append((loaded, min(-(-total // loaded.launch.per_block(WIDTH)), max(loaded.blocks, 1))))
 
     # ------------------------------------------------------------ a step
 

@@ -89,7 +89,7 @@ class KernelCall(BoundStage):
 
 
 class MatrixCall(BoundStage):
-    """A product, or another function that all matrices have a result of."""
+    """A product, or another function that is defined for all matrices: the call cannot fail."""
 
     def __init__(
         self, stage: CallStage, operands: Sequence[Any], out: Any, call: Callable[..., None], how: How

@@ -80,8 +80,8 @@ def _factors(request: Request) -> list[Array]:
 
 
 def prepare(stage: CallStage, operands: Sequence[Array], out: Array, how: How) -> PreparedProduct | None:
-    """A product over fixed arrays, to be computed later; None for another function, and where nothing is multiplied.
-    Factors of what is added are to be set."""
+    """A product over fixed arrays, to be computed later; None for another function, and for a product without elements.
+    The caller sets the factors of what is added."""
     from optgen import linalg
 
     return linalg.prepare(**_arguments(stage, operands, (0.0, 0.0), out, how)) if stage.function == "product" else None

@@ -84,8 +84,8 @@ class MembersRun:
     # ------------------------------------------------------------ the workspace
 
     def bind(self, workspace: Workspace, values: Mapping[str, Value]) -> None:
-        """Bind the stages to a workspace, which has `nbytes` for arrays, if that is another than in the last step, or a
-        loop has other turns. An update needs no further memory for arrays."""
+        """Bind the stages to a workspace with `nbytes` for arrays, which is all that an update needs. If the workspace
+        and the turns of all loops are those of the last step, nothing is done."""
         turns = tuple(turns_of(stage, values) for stage in self._loops)
         if self._block is workspace.block and self._turns_before == turns:
             return
@@ -201,9 +201,10 @@ class MembersRun:
         gradients: Array,
         known: tuple[int, int],
     ) -> None:
-        """Have the next update of the members, which these are the counts of, read gradients at these addresses, a row
-        for each. Of `values`, some may be lists of one for each member. `known` are numbers that differ where values or
-        seed, and where gradients, do."""
+        """Set what the next update reads. `counts` are the update counts of the members. `gradients` are addresses, a
+        row for each member. A hyper-parameter among `values` is a number, or a list with one for each member. `known`
+        are two numbers: the first is another one whenever values or seed have changed, the second whenever gradients
+        have."""
         self.counts[:] = counts
         if self._known[0] != known[0]:
             numbers = {name: x for name, x in values.items() if not isinstance(x, list)}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from optgen import pipeline
 from optgen.compiled import NativeKernel
 from optgen.execute.kernel import LoadedKernel
-from optgen.expressions import is_of_matrices, walk
+from optgen.expressions import walk
+from optgen.functions.matrices import is_of_matrices
 from optgen.ir import Variant
 from optgen.ir.buffers import buffers
 from optgen.model import Optimizer, Timing

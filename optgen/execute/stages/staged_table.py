@@ -25,9 +25,9 @@ from optgen.shapes import sizes
 
 @dataclass(frozen=True)
 class Update:
-    """What is to be done in a step for a parameter, or for several that share values; `place` is the number of the
-    first one among all parameters, and `values` are its hyper-parameters. `known` are numbers that differ where values
-    or seed, and where gradients, do."""
+    """The update of a parameter in one step, or of several parameters that share values. `place` is the number of the
+    first one among all parameters. `values` are its hyper-parameters. `known` are two numbers: the first is another one
+    whenever values or seed have changed, the second whenever gradients have."""
 
     run: MembersRun
     place: int

@@ -12,8 +12,8 @@ from optgen.execute.transaction import Transaction
 
 
 class LaterPhase:
-    """A phase but the first, of these parameters: kernels advance the counts that they read, and these are to be what
-    they were."""
+    """A phase of these parameters that is not the first. Only the first phase of a step counts, but every kernel
+    advances the counts that it reads: so they are lowered by 1 before, and restored afterwards."""
 
     may_fail = True
 

@@ -148,8 +148,8 @@ def _is_list_of_gradients(grad: Any) -> bool:
 
 
 def all_rows(param: Tensor, kernel: LoadedKernel) -> Rows:
-    """All rows of a parameter whose blocks of codes restart at each, to be updated row by row where they do not restart
-    there by themselves. A single number is one row, and empty rows are none."""
+    """All rows of a parameter whose blocks of codes restart at each row. It is updated row by row where a row is no
+    whole number of blocks. A single number counts as one row. A parameter without elements has no rows."""
     count, length = code_rows(param.shape, True, kernel.native.last_two)
     if length % QUANT_BLOCK == 0:
         return NOT_BY_ROW

@@ -48,7 +48,7 @@ def check(grad: RowSparse, param: Tensor, dtype: str, name: str, device: Device)
 
 
 def _check_range(indices: Array, least: int, most: int, rows: int, name: str) -> None:
-    """ValueError that names the first row number which is none, where the least or the greatest one is none."""
+    """ValueError that names the first number which is no row of the parameter, if the least or the greatest is none."""
     if least < 0 or most >= rows:
         at = np.flatnonzero((indices < 0) | (indices >= rows))[0]
         raise ValueError(f"{name}.indices: {indices[at]} at position {at}, but the parameter has {rows} rows")

@@ -1,7 +1,7 @@
 """The storages: how elements lie in memory, most of them in fewer bits than they are computed in.
 
-A codec is a straight line of primitive operations, as are the functions of `optgen.ir.math`: one definition for the
-interpreter, the CPU and the GPU, without branch or search, and with tables of 32 numbers at most. It computes in
+A codec is a straight line of primitive operations, as are the functions of `optgen.functions.math`: one definition for
+the interpreter, the CPU and the GPU, without branch or search, and with tables of 32 numbers at most. It computes in
 float32 and int32, of which a register holds twice as many as of doubles.
 """
 

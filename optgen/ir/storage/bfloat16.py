@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from optgen.ir.storage.record import Codec, Storage
 
 if TYPE_CHECKING:
-    from optgen.ir.builder import Builder, V
+    from optgen.functions.builder import Builder, V
 
 NAN = 0x7FC0
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from optgen.ir.storage.tools import MAGNITUDE
 
 if TYPE_CHECKING:
-    from optgen.ir.builder import Builder, V
+    from optgen.functions.builder import Builder, V
 
 
 def magnitude(b: Builder[V], x: V) -> V:

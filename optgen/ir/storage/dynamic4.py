@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from optgen.ir.storage.record import Codec, Storage
 
 if TYPE_CHECKING:
-    from optgen.ir.builder import Builder, V
+    from optgen.functions.builder import Builder, V
 
 BLOCK = 128
 """Elements that share a scale: half as many as with 8 bits, as one large element leaves the others fewer codes."""

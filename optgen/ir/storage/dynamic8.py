@@ -22,7 +22,7 @@ from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
 from optgen.ir.storage.tools import SIGN, copy_sign
 
 if TYPE_CHECKING:
-    from optgen.ir.builder import Builder, V
+    from optgen.functions.builder import Builder, V
 
 ZERO = 127
 """The code of 0 in the signed map."""

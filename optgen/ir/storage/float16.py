@@ -9,7 +9,7 @@ from optgen.ir.storage.record import Codec, Storage
 from optgen.ir.storage.tools import SIGN, copy_sign
 
 if TYPE_CHECKING:
-    from optgen.ir.builder import Builder, V
+    from optgen.functions.builder import Builder, V
 
 NAN, INFINITY = 0x7E00, 0x7C00
 DROPPED = 13
@@ -34,8 +34,8 @@ def decode(b: Builder[V], code: V) -> V:
 
 
 def encode_stochastic(b: Builder[V], x: V, random: V) -> V:
-    """One of the two codes next to a float32, the one farther from 0 as often as x is near to it; `random` is in
-    [0, 65536), and of it or of x no more bits are used than there are.
+    """One of the two codes next to a float32, at random: the nearer x is to one of them, the more often it is that one.
+    `random` is in [0, 65536). Of a normal number, its upper 13 bits decide; of a smaller one, all 16.
 
     A number that a code stands for is kept. Above the largest finite code the neighbour is infinity; infinities stay,
     and every NaN becomes 0x7E00.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
 
 if TYPE_CHECKING:
-    from optgen.ir.builder import Builder, V
+    from optgen.functions.builder import Builder, V
 
 SIGN = 0x80
 FRACTION_BITS = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from optgen.ir.builder import Builder, V
+    from optgen.functions.builder import Builder, V
 
 
 EXPONENT, MAGNITUDE, SIGN = 0x7F800000, 0x7FFFFFFF, -0x80000000

@@ -8,7 +8,7 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.control_flow import loop
-from optgen.backends.llvm import flushed, lower, splat
+from optgen.backends.llvm import allow_flushing, flushed, lower, splat
 from optgen.backends.llvm_types import I64, PTR, vector
 from optgen.ir import Type, Value
 from optgen.linalg.own.tile import Tile
@@ -25,6 +25,8 @@ def emit_finish(module: ll.Module, tile: Tile, *, machine_flushes: bool) -> Any:
     f = ll.Function(module, function_type(tile), FINISH)
     f.linkage = "internal"
     f.attributes.add("noinline")  # the mode is set around the call
+    if machine_flushes:
+        allow_flushing(f)
     c, z, stride, rows, columns, alpha, beta = f.args
     b = ll.IRBuilder(f.append_basic_block("entry"))
     whole = b.mul(b.sdiv(columns, I64(tile.lanes)), I64(tile.lanes))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from optgen import arguments, groups, pipeline
-from optgen.backends import target
+from optgen.backends.gpu.nvidia import OLDEST
 from optgen.execute.stages.stage_run import array_places
 from optgen.ir import Kernel
 from optgen.ir.cost import cost
@@ -135,16 +135,16 @@ def for_gpus(case: Case, *, text_only: bool = False) -> Lines:
         return {}
     found: Lines = {}
     for name, own in kernels(case, folds=False).items():
-        modules = [pipeline.lower_ptx(kernel, f"kernel{k}") for k, kernel in enumerate(own)]
+        modules = [pipeline.lower_gpu(kernel, f"kernel{k}", OLDEST) for k, kernel in enumerate(own)]
         found[name] = line = {
             "gpu": digest(f"{x.llvm}{x.launches}{x.counts}" for x in modules),
             "launches": sum(len(x.launches) for x in modules),
         }
         if case.is_default and not text_only:
-            line["ptx"] = digest(target.compile_ptx(x.llvm, target.OLDEST) for x in modules)
+            line["ptx"] = digest(OLDEST.compile(x.llvm).decode() for x in modules)
             line["host"] = digest(pipeline.lower_host(kernel, "host", MACHINES["avx2"]) for kernel in own)
             if not case.is_staged:
-                line["prologue"] = digest(pipeline.lower_prologue(kernel, "prologue") for kernel in own)
+                line["prologue"] = digest(pipeline.lower_prologue(kernel, "prologue", OLDEST) for kernel in own)
     return found
 
 

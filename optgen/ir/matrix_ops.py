@@ -1,0 +1,115 @@
+"""The operations on whole matrices: those of a kernel before it is cut (`optgen.stages`).
+
+Values have the dimensions that the equations give them, in their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from optgen.diagnostics import Span
+from optgen.expressions import Expr, Number
+from optgen.ir.types import Value
+from optgen.model import Kind
+
+
+@dataclass(frozen=True)
+class HostNumber:
+    """A number that is computed before the step, of params and sizes; `text` is how the spec writes it."""
+
+    expr: Expr
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+ONE = HostNumber(Number(1.0, "1", Span(0, 0, 0)), "1")
+
+
+@dataclass(frozen=True)
+class MatMul:
+    """a @ b, of two matrices, or of a matrix and a vector, in the dtype of elements, to which a vector is rounded. A
+    vector that is the result is a double of such numbers. The rounding is that of who multiplies."""
+
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """x^T, of a matrix."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class MatrixFunction:
+    """A function of a matrix as a whole, by its name in the language. It takes and gives elements and vectors as a
+    product does; a `trace` is a double. `numbers` are its arguments that are no arrays."""
+
+    function: str
+    args: tuple[Value, ...]
+    numbers: tuple[HostNumber, ...]
+    dims: str
+    """The dimensions of the result."""
+
+
+@dataclass(frozen=True)
+class Triangle:
+    """The elements of a matrix on the diagonal and above it (`triu`) or below it (`tril`), and zeros elsewhere."""
+
+    kept: Literal["triu", "tril"]
+    x: Value
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A number or a vector, repeated along the other ones of these dimensions."""
+
+    x: Value
+    dims: str
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A value of groups (`optgen.groups`), repeated for the rows, or the columns, of each."""
+
+    x: Value
+
+
+GroupReduceOp = Literal["sum", "mean", "max", "min"]
+
+
+@dataclass(frozen=True)
+class ReduceGroups:
+    """f64 values of rows or columns, added, averaged or compared within each group, in their order. A mean divides the
+    sum by how many lines a group has, times `each`."""
+
+    op: GroupReduceOp
+    x: Value
+    group: str
+    each: HostNumber
+
+
+@dataclass(frozen=True)
+class Put:
+    """Set an element of an array of numbers that a loop fills: the one with the number of its turn, whose name `turn`
+    is. There is no result."""
+
+    array: str
+    turn: str
+    x: Value
+
+
+@dataclass(frozen=True)
+class Get:
+    """A double, of kind tensor or shared: an element of an array that a loop fills, 0 if none has been put there."""
+
+    array: str
+    place: Value
+    kind: Kind
+
+
+MatrixOp = MatMul | Transposed | MatrixFunction | Triangle | Repeated | Spread | ReduceGroups | Put | Get

@@ -1,0 +1,300 @@
+"""Lowers a variant with products, loops, groups or timings to one kernel, before it is cut (`optgen.stages`).
+
+A value has the dimensions that the language gives it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import groupby
+from typing import cast
+
+from optgen import ir
+from optgen.expressions import Binary, Call, Expr, Name, Transpose, children, is_grouped, with_children
+from optgen.functions.matrices import MATRIX_FUNCTIONS
+from optgen.functions.record import Reduction
+from optgen.functions.table import reduction_of
+from optgen.groups import is_group, lines_of
+from optgen.ir import Instr, Kernel, Value, Variant
+from optgen.ir.buffers import buffers
+from optgen.ir.build import WORDS, ScopedFolding, SpecLowering
+from optgen.ir.verify import verify
+from optgen.ir.work import KernelWork
+from optgen.lang.dimensions import ValueKind
+from optgen.lang.kinds import base_names, infer_values, kind_of, never, silent, value_of
+from optgen.lang.loops import loop_at
+from optgen.model import AXES, Equation, Kind, Loop, Optimizer, Program, Timing
+from optgen.stages.folding import TreeFolding
+from optgen.stages.plan import GROUPED
+from optgen.symbolic.written import expression
+
+Axes = tuple[str, ...]
+
+
+def build_whole(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Kernel:
+    """The kernel of an update with these timings; `first`: the one that starts states."""
+    program = optimizer.program(variant.flags, due=due)
+    late = [s for s in program.states if first and optimizer.starts_in(s, variant.flags)]
+    starts = {s.name: x for s in late if (x := optimizer.start(s)) is not None}
+    stored = {name: f"{name}'" for name in ("w", *(s.name for s in program.states))}
+    stored |= {"copy": "w'"} if variant.master else {}
+    dims = {s.name: s.dims for s in program.states}
+    own = tuple(
+        replace(b, starts_late=False, dims=dims.get(b.memory, b.dims)) for b in buffers(optimizer, variant, program)
+    )
+    work = KernelWork(program.equations, own, stored, {}, starts=starts)
+    kernel = _Whole(optimizer, variant, work, program).kernel()
+    return verify(replace(kernel, orientation=_orientation(program, kernel)))
+
+
+class _Whole(SpecLowering):
+    def __init__(self, optimizer: Optimizer, variant: Variant, work: KernelWork, program: Program) -> None:
+        super().__init__(optimizer, variant, work)
+        self.numbers = itertools.count()
+        self.used: set[str] = set()
+        """The names of values that were loaded."""
+        self.known = infer_values(program, base_names(optimizer, program.states), never)
+        self.states = {s.name: kind_of(s) for s in program.states}
+        self.exprs: dict[str, Expr] = {}
+        """The values of numbers, by which counts and arguments of functions are known before the step."""
+        self.spreads: dict[tuple[str, str], Value] = {}
+        groups = [axis for kind in self.known.values() if kind is not None for axis in kind.axes if is_group(axis)]
+        self.hyper += tuple(dict.fromkeys((*groups, *program.groups)))
+
+    # ------------------------------------------------------------ equations and loops
+
+    def equations(self) -> None:
+        self.turns(self.work.equations, 0)
+
+    def turns(self, equations: tuple[Equation, ...], level: int) -> None:
+        """Lower equations, of which those in the `level`-th loop around them stand together."""
+        for loop, own in groupby(equations, key=lambda e: loop_at(e.loop, level)):
+            if loop is None:
+                for equation in own:
+                    self.equation(equation)
+            else:
+                self.loop(loop, tuple(own), level)
+
+    def equation(self, equation: Equation) -> None:
+        """Lower an equation, whose value has the name of its target then."""
+        target = equation.target
+        self.span = self.spans[target.key] = equation.span
+        value = self.lower(equation.value)
+        if not value.type.axes:
+            self.exprs[target.array_key] = equation.value
+        if target.at is not None:
+            ((turn, _),) = target.at.terms
+            self.instrs.append(Instr(None, ir.Put(target.id, turn, self.double(value)), self.span))
+            return
+        key = target.key
+        if self.compute == "f64" and key in self.work.stored.values() and self.axes(target)[1:]:
+            value = self.flushed(value)
+        self.values[key] = self.rename(value, key)
+
+    def loop(self, loop: Loop, equations: tuple[Equation, ...], level: int) -> None:
+        """Lower a loop: its equations are a region, which takes and gives the values that it carries."""
+        carried = [e.target for e in equations if e.loop == loop and e.target.primed]
+        types = [self.type_of(x) for x in carried]
+        starts = [self.name(replace(x, primed=False)) for x in carried]
+        starts = [self.as_type(x, t) for x, t in zip(starts, types, strict=True)]
+        outer, self.instrs = self.instrs, []
+        values, spreads = dict(self.values), dict(self.spreads)
+        takes = tuple(Value(f"{x.id}.turn", t) for x, t in zip(carried, types, strict=True))
+        self.values |= {x.id: v for x, v in zip(carried, takes, strict=True)}
+        self.spreads = {}
+        self.turns(equations, level + 1)
+        gives = tuple(self.as_type(self.values[x.key], t) for x, t in zip(carried, types, strict=True))
+        results = tuple(Value(f"{x.id}.end", t) for x, t in zip(carried, types, strict=True))
+        body, self.instrs = tuple(self.instrs), outer
+        self.values, self.spreads = values | {x.key: v for x, v in zip(carried, results, strict=True)}, spreads
+        region = ir.Region(takes, body, gives, results)
+        repeat = ir.Repeat(loop.index or "", self.before(loop.count), tuple(starts), region)
+        self.instrs.append(Instr(None, repeat, loop.span))
+
+    def fresh(self) -> str:
+        return str(next(self.numbers))
+
+    def started(self, state: str, start: Expr) -> Value:
+        value = self.as_type(self.lower(start), self.type_of_kind(self.states[state]))
+        return self.rename(value, f"{state}.start")
+
+    # ------------------------------------------------------------ dimensions
+
+    def axes(self, expr: Expr) -> Axes:
+        """The dimensions that the language gives an expression."""
+        found = value_of(expr, self.known, silent, draw_allowed=True)
+        assert found is not None, expr
+        return found.axes
+
+    def type_of(self, name: Name) -> ir.Type:
+        """The type of a value that a loop carries."""
+        kind = self.known[name.key]
+        assert kind is not None
+        return self.type_of_kind(kind)
+
+    def type_of_kind(self, kind: ValueKind) -> ir.Type:
+        return ir.Type(kind.kind, self.compute if len(kind.axes) == 2 else "f64", kind.dims)
+
+    def as_type(self, x: Value, wanted: ir.Type) -> Value:
+        """A value that can be repeated to one of this type."""
+        return self.element(x) if wanted.is_element else self.double(x)
+
+    def full(self, expr: Expr) -> Value:
+        """An expression with a number for each place along its dimensions: elements in their dtype, a vector in
+        double."""
+        x, axes = self.lower(expr), self.axes(expr)
+        return self.repeated(self.element(x) if len(axes) == 2 else self.double(x), axes)
+
+    def repeated(self, x: Value, axes: Axes) -> Value:
+        if group := x.type.group:
+            x = x if axes == (group,) else self.spread(x)
+        if x.type.axes == axes:
+            return x
+        return self.emit(ir.Repeated(self.element(x) if len(axes) == 2 else x, " x ".join(axes)))
+
+    def emit(self, op: ir.Op, /, id: str | None = None, *, wanted: ir.DType = "f64") -> Value:
+        """Values of groups meet other ones as they are repeated for rows or columns."""
+        values = tuple(ir.operands(op))
+        groups = {g for v in values if (g := v.type.group)}
+        if id is not None and id in self.used:
+            id = f"{id}.{self.fresh()}"  # in a turn, and again behind the loop
+        self.used |= {id} if id is not None else set()
+        if groups and not isinstance(op, ir.Spread) and {v.type.axes for v in values if v.type.axes} != {(*groups,)}:
+            op = ir.with_operands(op, lambda v: self.spread(v) if v.type.group else v)
+        return super().emit(op, id, wanted=wanted)
+
+    def spread(self, x: Value) -> Value:
+        key = x.id, x.type.dtype
+        if key not in self.spreads:
+            self.spreads[key] = super().emit(ir.Spread(x))
+        return self.spreads[key]
+
+    def before(self, expr: Expr) -> ir.HostNumber:
+        """An expression that is known before the step, of params and sizes alone."""
+
+        def known(x: Expr) -> Expr:
+            if isinstance(x, Name) and x.key in self.exprs:
+                return known(self.exprs[x.key])
+            return with_children(x, [known(y) for y in children(x)])
+
+        found = known(expr)
+        return ir.HostNumber(found, expression(found))
+
+    # ------------------------------------------------------------ expressions
+
+    def lower(self, expr: Expr) -> Value:
+        match expr:
+            case Transpose(operand=x):
+                return self.emit(ir.Transposed(self.full(x)))
+            case Binary(op="@", left=a, right=b):
+                return self.emit(ir.MatMul(self.full(a), self.full(b)))
+            case Call(function=function) if function in MATRIX_FUNCTIONS:
+                return self.function(expr)
+            case Call(function="triu" | "tril" as kept, args=(x,)):
+                return self.emit(ir.Triangle("triu" if kept == "triu" else "tril", self.full(x)))
+            case Call() if is_grouped(expr):
+                return self.grouped(expr)
+        return super().lower(expr)
+
+    def function(self, call: Call) -> Value:
+        arrays = tuple(self.full(x) for x in call.args if self.axes(x))
+        numbers = tuple(self.before(x) for x in call.args if not self.axes(x))
+        dims = " x ".join(self.axes(call))
+        return self.emit(ir.MatrixFunction(call.function, arrays, numbers, dims), wanted=self.compute)
+
+    def name(self, name: Name) -> Value:
+        if name.at is not None and name.id not in self.states:
+            place = self.sum(name.at, self.const(float(name.at.constant)))
+            known = self.known[name.array_key]
+            assert known is not None
+            return super().emit(ir.Get(name.id, place, known.kind))
+        return super().name(name)
+
+    # ------------------------------------------------------------ reductions
+
+    def reduction(self, call: Call, what: Reduction) -> Value:
+        if len(call.args) == 1:
+            terms, all_terms = self.lower(call.args[0]), call.args[0]
+        else:
+            terms = what.terms(self, *(self.double(self.lower(x)) for x in call.args))
+            all_terms = Binary("*", call.args[0], call.args[1], call.span)
+        terms = self.double(self.repeated(terms, self.axes(all_terms)))
+        value: Value = what.operations(ScopedFolding(self, call.scope), terms)
+        return value
+
+    def fold(self, op: ir.ReduceOp, scope: str | None, x: Value) -> Value:
+        if scope in ("row", "col"):
+            return self.emit(ir.Reduce(op, x, "row" if scope == "row" else "col"))
+        if scope == "matrix":
+            is_turned = x.type.axes == AXES[Kind.ELEM][::-1]  # its rows are the columns of what is stored
+            lines = self.emit(ir.Reduce(op, x, "col" if is_turned else "row")) if x.type.is_element else x
+            return self.emit(ir.Reduce(op, lines, "matrix"))
+        total = self.emit(ir.Reduce(op, x)) if x.type.axes else x
+        return self.emit(ir.ReduceOverParams(op, total)) if scope == "params" else total
+
+    def count(self, scope: str | None, of: ir.Type) -> Value:
+        axes = of.axes
+        if scope in ("row", "col"):
+            return self.load(axes[scope == "row"])
+        if axes == AXES[Kind.ELEM] and scope != "matrix":
+            each = self.load("size")
+        else:
+            lengths = [self.load(axis) for axis in axes] or [self.const(1.0)]
+            each = lengths[0] if len(lengths) == 1 else self.emit(ir.Mul(*lengths))
+            if axes and scope != "matrix" and self.optimizer.last_two:
+                each = self.emit(ir.Mul(each, self.load("matrices")))
+        return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
+
+    # ------------------------------------------------------------ groups of rows or columns
+
+    def grouped(self, call: Call) -> Value:
+        """A reduction of groups: that of each row or column first, and then of those of a group."""
+        assert call.scope is not None
+        x, function = call.args[0], call.function
+        if function == "std":
+            mean = Call("mean", (x,), call.scope, call.span)
+            return self.grouped(replace(call, function="rms", args=(Binary("-", x, mean, call.span),)))
+        if function in ("norm", "rms"):
+            squares = "sum" if function == "norm" else "mean"
+            return self.emit(ir.Sqrt(self.of_groups(squares, (x, x), call)))
+        reduction = reduction_of(call)
+        if function not in GROUPED and reduction is not None and len(call.args) == 1:
+            folding = TreeFolding(lambda how, y: replace(call, function=how, args=(y,)), call.span)
+            tree: Expr = reduction.operations(folding, x)
+            return self.lower(tree)
+        return self.of_groups("sum" if function == "dot" else function, call.args, call)
+
+    def of_groups(self, function: str, args: tuple[Expr, ...], call: Call) -> Value:
+        """A sum, a mean, a largest or a smallest number of groups; of two arguments, that of their products."""
+        group = call.scope
+        assert group is not None
+        lines = lines_of(group)
+        across = {"rows": "cols", "cols": "rows"}[lines]
+        joined: Expr = args[0] if len(args) == 1 else Binary("*", args[0], args[1], call.span)
+        each = Name(across, False, call.span) if len(self.axes(joined)) == 2 else None
+        if each is not None:
+            inner = "dot" if len(args) == 2 else "sum" if function == "mean" else function
+            joined = Call(inner, args, lines[:-1], call.span)
+        value = self.double(self.repeated(self.lower(joined), (lines,)))
+        one = ir.HostNumber(each, across) if each is not None else ir.ONE
+        return self.emit(ir.ReduceGroups(cast(ir.GroupReduceOp, function), value, group, one))
+
+    # ------------------------------------------------------------ draws
+
+    def word(self, call: Call, held: Value | None) -> ir.Word:
+        number = self.draws[call.span.line, call.span.column]
+        made = WORDS.get(call.dims)
+        return made(number, held) if made is not None else ir.MatrixWord(number, held, " x ".join(call.dims))
+
+
+def _orientation(program: Program, kernel: Kernel) -> tuple[Axes, ...]:
+    """The order in which the dimensions of matrices are stored: those of the parameter, then of states as they are
+    declared, then of other values as they come first."""
+    values = (i.result.type.axes for i in kernel.instrs() if i.result is not None)
+    found: dict[frozenset[str], Axes] = {}
+    for axes in (AXES[Kind.ELEM], *(s.axes for s in program.states), *values):
+        if len(axes) == 2:
+            found.setdefault(frozenset(axes), axes)
+    return tuple(found.values())

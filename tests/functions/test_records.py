@@ -1,0 +1,396 @@
+"""Each record of a function against what it means in NumPy: operations, bounds, derivatives, and other languages."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import shutil
+import subprocess
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
+from optgen.functions.interval import ALL, Bounds
+from optgen.functions.record import Elementwise, OfMatrices, Parity, Reduction
+from optgen.functions.table import FUNCTIONS, elementwise_of, reduction_of
+from optgen.ir import Variant
+from optgen.ir.interp import TensorUpdate, interpret
+from optgen.lang.numeric import first_step_faults
+from optgen.pipeline import build
+from optgen.symbolic.latex import latex
+from optgen.symbolic.mathml import mathml
+from optgen.symbolic.unicode import unicode
+
+Array = np.ndarray[Any, Any]
+ELEMENTWISE = {name: f.elementwise for name, f in FUNCTIONS.items() if f.elementwise is not None}
+REDUCTIONS = {name: f.reduction for name, f in FUNCTIONS.items() if f.reduction is not None}
+OF_NUMBERS = {name: what for name, what in ELEMENTWISE.items() if not what.takes_matrix}
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 1000.0, -1000.0, math.inf, -math.inf, math.nan)
+OPERATORS: Mapping[str, Any] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "^": np.float_power, "<": np.less,
+    "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal,
+    "and": np.logical_and, "or": np.logical_or,
+}  # fmt: skip
+
+
+def _random(what: Elementwise | Reduction, n: int = 200) -> list[Array]:
+    """Arguments from -3 to 3, not near 0, within the domain; a condition is one of both."""
+    rng = np.random.default_rng(0)
+    found = [rng.uniform(0.05, 3, n) * rng.choice([-1.0, 1.0], n) for _ in what.arguments]
+    if isinstance(what, Elementwise):
+        found[0] = np.abs(found[0]) if what.domain.low == 0 else np.maximum(found[0], 0.9 * what.domain.low)
+        if what.derivative[0] is None:
+            found[0] = found[0] > 0
+    if what.arguments == ("x", "low", "high"):
+        found[2] = found[1] + np.abs(found[2])
+    if what is ELEMENTWISE["pow"]:
+        found[0] = np.abs(found[0])
+    return found
+
+
+def _special(what: Elementwise) -> list[Array]:
+    """All combinations of special values."""
+    grid = [np.array(x) for x in zip(*itertools.product(SPECIAL, repeat=len(what.arguments)), strict=True)]
+    return [grid[0] > 0, *grid[1:]] if what.derivative[0] is None else grid
+
+
+def _meaning(what: Elementwise | Reduction, *args: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(what.meaning(*args))
+
+
+def _derivative(text: str, what: Elementwise | Reduction, names: Mapping[str, Any]) -> Array:
+    """A derivative at some values, as the parser reads it."""
+    conditions = {x for x, d in zip(what.arguments, what.derivative, strict=True) if d is None}
+    lines = [f"{x} = {'g > 0' if x in conditions else 'g'}" for x in (*what.arguments, "result", "count")]
+    body = "\n  ".join([*lines, f"d = {text}", "w' = w - lr*d"])
+    optimizer = optgen.parse(f'optimizer D\nrequire rank == 2 "of matrices"\nupdate:\n  {body}\n')
+    (value,) = [e.value for e in optimizer.update if e.target.id == "d"]
+    with np.errstate(all="ignore"):
+        return np.asarray(_value(value, names), float)
+
+
+def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
+    match expr:
+        case Number(value=value):
+            return value
+        case Name(id=name):
+            return math.pi if name == "pi" else names[name]
+        case Unary(operand=x):
+            return -_value(x, names)
+        case Binary(op=op, left=a, right=b):
+            return OPERATORS[op](_value(a, names), _value(b, names))
+        case Call(args=args):
+            known = elementwise_of(expr) or reduction_of(expr)
+            assert known is not None
+            return known.meaning(*(_value(x, names) for x in args))
+    raise TypeError(expr)
+
+
+# ---------------------------------------------------------------- records
+
+
+def test_a_record_that_lacks_a_field_does_not_load() -> None:
+    for cls in (Elementwise, Reduction, OfMatrices, type(FUNCTIONS["exp"])):
+        assert all(
+            f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+            for f in dataclasses.fields(cls)
+        )
+    record = FUNCTIONS["exp"]
+    with pytest.raises(ValueError, match="function exp: 0 kinds of function"):
+        dataclasses.replace(record, elementwise=None)
+    assert record.elementwise is not None
+    with pytest.raises(ValueError, match="function exp: 2 derivatives"):
+        dataclasses.replace(record, elementwise=dataclasses.replace(record.elementwise, derivative=("1", "1")))
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_what_analyses_are_told(name: str) -> None:
+    """Bounds, domain, parity, degree and size hold at random and special values."""
+    what = OF_NUMBERS[name]
+    args = [np.concatenate(x) for x in zip(_random(what), _special(what), strict=True)]
+    is_number = [x.dtype != bool for x in args]
+    result = _meaning(what, *args)
+    known = result[~np.isnan(result)]
+    wide = what.bounds(*(ALL for _ in args))
+    assert wide.low <= known.min() and known.max() <= wide.high
+    few = [np.broadcast_to(x, 100) for x in _random(what, 100)]
+    narrow = what.bounds(*(Bounds(float(x.min()), float(x.max())) for x in few))
+    inner = _meaning(what, *few)
+    if what.rounds == "no" and not np.isnan(inner).all():
+        assert narrow.low <= np.nanmin(inner) and np.nanmax(inner) <= narrow.high
+    if len(args) == 1:
+        finite = args[0][np.isfinite(args[0])]
+        outside = (finite < what.domain.low) | (finite > what.domain.high)
+        assert np.array_equal(np.isnan(_meaning(what, finite)), outside)
+    usable = np.logical_and.reduce([np.isfinite(x) for x in args if x.dtype != bool])
+    x = [a[usable] for a in args]
+    if all(is_number):
+        _has_parity(lambda *a: _meaning(what, *a), x, what.parity)
+    tolerance = {"no": 1e-12, "a little": 1e-6, "much": 1e-2}[what.rounds]
+    if what.degree is not None:
+        left, right = _meaning(what, *(7.3 * a for a in x)), 7.3 ** float(Fraction(what.degree)) * _meaning(what, *x)
+        away = np.abs(right - np.roll(right, 1)) >= 0 if name != "mod" else np.abs(left - right) < 0.5
+        np.testing.assert_allclose(left[away], right[away], rtol=tolerance, atol=1e-12)
+    if what.no_larger:
+        most = np.maximum.reduce([np.abs(a) for a in x])
+        assert np.all(~(np.abs(_meaning(what, *x)) > most * (1 + tolerance)))
+
+
+def _has_parity(function: Any, args: list[Array], parity: Parity) -> None:
+    plain, flipped = function(*args), function(*(-x for x in args))
+    is_odd, is_even = (np.allclose(flipped, sign * plain, rtol=1e-12, atol=1e-12, equal_nan=True) for sign in (-1, 1))
+    assert {"odd": is_odd, "even": is_even, "neither": not (is_odd or is_even)}[parity]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_what_analyses_are_told_of_reductions(name: str) -> None:
+    what = REDUCTIONS[name]
+    args = [x.reshape(20, 10) for x in _random(what)]
+    result = _meaning(what, *args)
+    bounds = what.bounds(*(Bounds(float(x.min()), float(x.max())) for x in args))
+    assert bounds.low <= result.min() and result.max() <= bounds.high
+    _has_parity(lambda *a: _meaning(what, *a), args, what.parity)
+    if what.degree is not None:
+        np.testing.assert_allclose(
+            _meaning(what, *(7.3 * a for a in args)), 7.3 ** float(Fraction(what.degree)) * result
+        )
+    if what.no_larger:
+        assert np.all(np.abs(result) <= np.abs(args[0]).max(axis=-1) * (1 + 1e-12))
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(10, 10)))[0]
+    if len(args) == 1:
+        assert what.of_squares == np.allclose(_meaning(what, args[0] @ rotation), result)
+        assert what.is_linear == np.allclose(
+            _meaning(what, args[0] + args[0] ** 2), result + _meaning(what, args[0] ** 2)
+        )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, f in FUNCTIONS.items() if f.matrices is not None and len(f.counts) == 1]
+)
+def test_what_analyses_are_told_of_matrices(name: str) -> None:
+    what = FUNCTIONS[name].matrices
+    assert what is not None
+    a = np.random.default_rng(0).normal(size=(5, 5))
+    a = a @ a.T + np.eye(5)
+    other = {"inverse_root": [2.0], "solve": [np.eye(5)[:, :2]]}.get(name, [])
+    result = what.meaning(a, *other)
+    axes = what.axes(("rows", "rows"), *(("rows", "k") if np.ndim(x) else () for x in other))
+    assert np.shape(result) == tuple({"rows": 5, "k": 2}[x] for x in axes)
+    assert np.min(result) >= what.bounds.low - 1e-12 and np.max(result) <= what.bounds.high + 1e-12
+    if what.degree is not None:
+        np.testing.assert_allclose(what.meaning(4 * a, *other), 4.0 ** float(Fraction(what.degree)) * result, atol=1e-9)
+    if what.of_zeros is not None:
+        assert np.all(what.meaning(np.zeros((5, 5))) == what.of_zeros)
+
+
+# ---------------------------------------------------------------- derivatives
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_derivatives_are_those_of_differences(name: str) -> None:
+    """At random points, which are not at kinks. What rounds has the derivative of what it rounds."""
+    what = OF_NUMBERS[name]
+    args, step = _random(what), 1e-6
+    for k, text in enumerate(what.derivative):
+        if text is None:
+            assert args[k].dtype == bool
+            continue
+        width = step if what.rounds == "no" else 1.0
+        sides = [[x + sign * width if i == k else x for i, x in enumerate(args)] for sign in (-1, 1)]
+        low, high = (_meaning(what, *side) for side in sides)
+        found = _derivative(text, what, dict(zip(what.arguments, args, strict=True)))
+        tolerance = {"no": 1e-5, "a little": 1e-5, "much": 0.02}[what.rounds]
+        expected = (high - low) / (2 * width)
+        smooth = np.abs(expected) < 1e4  # not across a jump
+        assert smooth.mean() > 0.98
+        np.testing.assert_allclose(
+            np.broadcast_to(found, expected.shape)[smooth], expected[smooth], rtol=tolerance, atol=tolerance
+        )
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_derivatives_of_reductions_are_those_of_differences(name: str) -> None:
+    what, step = REDUCTIONS[name], 1e-6
+    args = [x[:10] for x in _random(what)]
+    names = dict(zip(what.arguments, args, strict=True))
+    known = {"result": _meaning(what, *args), "count": 10}
+    for k, text in enumerate(what.derivative):
+        found = np.broadcast_to(_derivative(text, what, {**names, **known}), 10)
+        for at in range(10):
+            sides = [
+                [x + sign * step * (np.arange(10) == at) if i == k else x for i, x in enumerate(args)]
+                for sign in (-1, 1)
+            ]
+            low, high = (_meaning(what, *side) for side in sides)
+            assert found[at] == pytest.approx((high - low) / (2 * step), rel=1e-5, abs=1e-6)
+
+
+# ---------------------------------------------------------------- kernels
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_kernels_compute_what_it_means(name: str) -> None:
+    """In float64, at random and special values; `tests.ir.test_math` has the errors of expansions."""
+    what = OF_NUMBERS[name]
+    args = [np.concatenate(x).astype(float) for x in zip(_random(what), _special(what), strict=True)]
+    inputs = {f"in_{x}": a for x, a in zip(what.arguments, args, strict=True)}
+    given = [f"{x} > 0" if derivative is None else x for x, derivative in zip(inputs, what.derivative, strict=True)]
+    lines = [f"input {x}" for x in inputs]
+    text = "optimizer F\n" + "\n".join(lines) + f"\nupdate:\n  w' = {name}({', '.join(given)})\n"
+    optimizer = optgen.parse(text)
+    buffers = {"w": np.zeros(len(args[0])), "grad": np.zeros(len(args[0])), **inputs}
+    kernel = build(optimizer, Variant({}, "float64"))
+    hyper = {"lr": 1.0, "wd": 0.0, "rescale_grad": 1.0, "clip_gradient": math.nan}
+    sizes = {"rank": 1.0, "size": float(len(args[0])), "rows": float(len(args[0])), "cols": 1.0, "step": 1.0}
+    interpret(
+        kernel,
+        [TensorUpdate({k: v for k, v in buffers.items() if k in {b.name for b in kernel.buffers}}, hyper | sizes, 1)],
+    )
+    expected = _meaning(what, *(a > 0 if d is None else a for a, d in zip(args, what.derivative, strict=True)))
+    if name == "clip":  # a bound that is NaN is unset
+        assert np.array_equal(buffers["w"], expected, equal_nan=True)
+    np.testing.assert_allclose(buffers["w"], expected, rtol=1e-13, atol=1e-300)
+
+
+# ---------------------------------------------------------------- other languages
+
+
+def _filled(text: str, names: Mapping[str, str]) -> str:
+    return text.format(**names)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_spellings_in_c(tmp_path: Path) -> None:
+    """One program has all of them, and prints what they are at random and special values."""
+    known = {name: what for name, what in OF_NUMBERS.items() if what.spelling.c is not None}
+    lines, expected = [], []
+    for name, what in known.items():
+        args = [np.concatenate(x).astype(float) for x in zip(_random(what, 20), _special(what), strict=True)]
+        for values in zip(*args, strict=True):
+            names = {x: _c_number(v) for x, v in zip(what.arguments, values, strict=True)}
+            if what.derivative[0] is None:
+                names["condition"] = f"({names['condition']} > 0)"
+            lines.append(f'  printf("%.17g\\n", (double)({_filled(what.spelling.c or "", names)}));')
+            given = [np.array(v > 0 if d is None else v) for v, d in zip(values, what.derivative, strict=True)]
+            expected.append((name, values, float(_meaning(what, *given))))
+    program = tmp_path / "all.c"
+    program.write_text("#include <math.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\n}\n")
+    subprocess.run(["cc", "-w", "-O0", "-o", tmp_path / "all", program, "-lm"], check=True)
+    output = subprocess.run([tmp_path / "all"], check=True, capture_output=True, text=True).stdout
+    for line, (name, values, wanted) in zip(output.split(), expected, strict=True):
+        assert _agree(name, values, float(line), wanted), (name, values, line, wanted)
+
+
+def _c_number(x: float) -> str:
+    return {"inf": "INFINITY", "-inf": "(-INFINITY)", "nan": "NAN"}.get(str(float(x)), f"({float(x)!r})")
+
+
+def _agree(name: str, values: Any, found: float, wanted: float) -> bool:
+    """Whether a library has the language's value. What is NaN here alone: `mod` of large quotients, and large angles.
+    A bound of `clip` that is NaN is unset here."""
+    with np.errstate(all="ignore"):
+        beyond = name == "mod" and not abs(np.divide(values[0], values[1])) < 2**48
+    unset = name == "clip" and any(v != v for v in values[1:])
+    return beyond or unset or bool(np.isclose(found, wanted, rtol=1e-12, atol=1e-300, equal_nan=True))
+
+
+def _agree_all(name: str, args: list[Array], found: Array, wanted: Array, rtol: float) -> None:
+    with np.errstate(all="ignore"):
+        beyond = ~(np.abs(args[0] / args[1]) < 2**48) if name == "mod" else np.zeros(len(wanted), bool)
+    if name == "clip":
+        beyond = np.isnan(args[1]) | np.isnan(args[2])
+    np.testing.assert_allclose(found[~beyond], wanted[~beyond], rtol=rtol, atol=1e-300, err_msg=name)
+
+
+def test_spellings_in_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    for name, what in ELEMENTWISE.items():
+        if what.spelling.torch is None:
+            continue
+        args = (
+            [np.ones((3, 4))]
+            if what.takes_matrix
+            else [np.concatenate(x) for x in zip(_random(what), _special(what), strict=True)]
+        )
+        tensors = {x: torch.from_numpy(a) for x, a in zip(what.arguments, args, strict=True)}
+        found = eval(_filled(what.spelling.torch, {x: x for x in tensors}), {"torch": torch}, tensors).numpy()
+        if what.takes_matrix:
+            assert np.array_equal(found, what.meaning(*args))
+        else:
+            _agree_all(name, args, found, _meaning(what, *args), 1e-12)
+    for name, reduction in REDUCTIONS.items():
+        args = [x.reshape(20, 10) for x in _random(reduction)]
+        tensors = {x: torch.from_numpy(a) for x, a in zip(reduction.arguments, args, strict=True)}
+        text = _filled(reduction.spelling.torch or "", {**{x: x for x in tensors}, "axis": "-1"})
+        np.testing.assert_allclose(
+            eval(text, {"torch": torch}, tensors).numpy(), reduction.meaning(*args), err_msg=name
+        )
+
+
+def test_spellings_in_jax() -> None:
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+    with jax.experimental.enable_x64():
+        for name, what in ELEMENTWISE.items():
+            if what.spelling.jax is None or what.takes_matrix:
+                continue
+            args = [np.concatenate(x) for x in zip(_random(what), _special(what), strict=True)]
+            arrays = {x: jnp.asarray(a) for x, a in zip(what.arguments, args, strict=True)}
+            text = _filled(what.spelling.jax, {x: x for x in arrays})
+            found = np.asarray(eval(text, {"jax": jax, "jnp": jnp}, arrays))
+            _agree_all(name, args, found, _meaning(what, *args), 1e-9)
+
+
+# ---------------------------------------------------------------- how it is shown
+
+
+def test_every_function_is_shown() -> None:
+    """In LaTeX, Unicode and MathML: none is left as an error, or empty."""
+    for name, f in FUNCTIONS.items():
+        for call in f.doc:
+            text = _a_spec_of(call, name)
+            optimizer = optgen.parse(text)
+            for shown in (latex(optimizer), unicode(optimizer), mathml(optimizer)):
+                assert shown.strip()
+
+
+def _a_spec_of(call: str, name: str) -> str:
+    """A spec that computes a call of documentation."""
+    f = FUNCTIONS[name]
+    inside = call.partition("(")[2][:-1]
+    given = inside.replace(" x ", ", ").split(", ") if inside else []
+    if f.takes_dimensions:
+        args = (
+            ", ".join("rows" for _ in given)
+            if f.draw is None and len(given) == 1
+            else " x ".join(["rows", "cols"][: len(given)])
+        )
+    elif f.matrices is not None or (f.elementwise is not None and f.elementwise.takes_matrix):
+        args = ", ".join({"p": "2", "B": "g"}.get(x, "g@g^T") for x in given)
+    else:
+        args = ", ".join("g > 0" if x == "condition" else "g" for x in given)
+    return f'optimizer S\nrequire rank == 2 "of matrices"\nupdate:\n  x = {name}({args})\n  w\' = w - lr*g\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("g/cosh(g)", []),
+        ("g/(cosh(g) - 1)", ["0/0"]),
+        ("1/softplus(-1e6 - abs(g))", ["0.01/0"]),
+        ("logsumexp(g)", []),
+        ("1/sigmoid(g)", []),
+        ("log(g)", ["log(0)"]),
+    ],
+)
+def test_warnings_have_the_values_of_records(text: str, found: list[str]) -> None:
+    optimizer = optgen.parse(f"optimizer W\nupdate:\n  w' = w - lr*{text}\n")
+    assert [x.what for x in first_step_faults(optimizer, {}) if x.case in ("the gradient is zero", "")] == found
