@@ -113,26 +113,13 @@ def stages(
     return plan(optimizer, variant, due, first=first, folds=folds, observe=observe)
 
 
-def build_section(optimizer: Optimizer, variant: Variant, section: KernelStage) -> Kernel:
-    """one section of a plan -> kernel IR."""
-    from optgen.ir.build import build_work
-    from optgen.ir.verify import verify
-    from optgen.ir.work import KernelWork
-    from optgen.stages.plan import PARAMETER
-
-    own_sizes = section.domain != PARAMETER
-    known = dict(section.stores), dict(section.kinds), dict(section.reads)
-    work = KernelWork(section.equations, section.buffers, *known, own_sizes=own_sizes, advances=False)
-    return verify(build_work(optimizer, variant, work))
-
-
 def stage_lines(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> list[str]:
     """checked model -> the stages of an update as text, for people."""
     from optgen.stages.cost import caller_axes
     from optgen.stages.text import lines
 
     found = stages(optimizer, variant, due, first=first)
-    return lines(found, caller_axes(optimizer), lambda stage: plan(build_section(optimizer, variant, stage)))
+    return lines(found, caller_axes(optimizer), lambda stage: plan(stage.kernel))
 
 
 def stage_flops(optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None]) -> float:
@@ -149,7 +136,7 @@ def stage_bytes(optimizer: Optimizer, variant: Variant, values: Mapping[str, flo
     from optgen.stages.cost import moved
 
     def kernel_of(stage: KernelStage) -> Kernel:
-        return plan(build_section(optimizer, variant, stage))
+        return plan(stage.kernel)
 
     return _mean(optimizer, variant, values, lambda found: moved(found, kernel_of, values))
 
@@ -345,7 +332,7 @@ def code(
     source = None if debug_folder() is None else optimizer.source
 
     def make() -> bytes:
-        whole = build_section(optimizer, variant, section) if section else build(optimizer, variant)
+        whole = section.kernel if section else build(optimizer, variant)
         return backend.compile(plan(replace(whole, source=source)), name)
 
     here = target.host()

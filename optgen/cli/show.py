@@ -122,7 +122,7 @@ def _show_stages(optimizer: Optimizer, variant: Variant, stage: str, chosen: Gpu
         print("\n".join(pipeline.stage_lines(optimizer, variant, due, first=False)))
     for section in pipeline.stages(optimizer, variant, due, first=False).walk():
         if isinstance(section, KernelStage):
-            kernel = pipeline.plan(pipeline.build_section(optimizer, variant, section))
+            kernel = pipeline.plan(section.kernel)
             symbol, number = f"{pipeline.symbol(optimizer, variant)}_stage{number}", number + 1
             print(f"\n{_kernel_text(optimizer.source, kernel, symbol, stage, chosen)}", end="")
 

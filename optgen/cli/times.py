@@ -96,7 +96,7 @@ def _kernels(
     _, end = array_places(plan, variant.dtype, values)
     observe("layout", end)
     for section in dict.fromkeys(x for x in plan.walk() if isinstance(x, KernelStage)):
-        yield pipeline.build_section(optimizer, variant, section)
+        yield section.kernel
 
 
 def counts(made: object) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Number
-from optgen.ir.types import Value
+from optgen.ir.types import Type, Value
 from optgen.model import Kind
 
 
@@ -112,4 +112,32 @@ class Get:
     kind: Kind
 
 
-MatrixOp = MatMul | Transposed | MatrixFunction | Triangle | Repeated | Spread | ReduceGroups | Put | Get
+@dataclass(frozen=True)
+class MatrixCall:
+    """A product, a transpose, or a function of matrices or groups (`optgen.stages.plan.CallStage`), of arrays as they
+    are stored. It stands for the operations above once values have one orientation (`optgen.stages.orient`). `type` is
+    that of the result."""
+
+    function: str
+    args: tuple[Value, ...]
+    transposed: tuple[bool, ...]
+    numbers: tuple[HostNumber, ...]
+    type: Type
+    symmetric: bool = False
+    vectors: tuple[int, ...] = ()
+    turned: bool = False
+
+
+@dataclass(frozen=True)
+class Keep:
+    """An array of its own with the elements of a value, which is repeated to this type: for what reads arrays, or
+    changes them. That of a vector is of doubles; one that is `narrow` is rounded to the dtype of elements."""
+
+    x: Value
+    type: Type
+    narrow: bool = False
+
+
+MatrixOp = (
+    MatMul | Transposed | MatrixFunction | Triangle | Repeated | Spread | ReduceGroups | Put | Get | MatrixCall | Keep
+)

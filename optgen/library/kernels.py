@@ -89,7 +89,7 @@ def made(maker: Maker, optimizer: Optimizer, variant: Variant, values: Mapping[s
 
 
 def _planned(optimizer: Optimizer, variant: Variant, section: KernelStage | None) -> Kernel:
-    whole = pipeline.build_section(optimizer, variant, section) if section else pipeline.build(optimizer, variant)
+    whole = section.kernel if section else pipeline.build(optimizer, variant)
     return pipeline.plan(whole)
 
 

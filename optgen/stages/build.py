@@ -1,26 +1,23 @@
-"""Builds the plan of a variant: its equations in stages, with the arrays between them."""
+"""Builds the plan of a variant: its kernel in stages, with the arrays between them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from optgen import ir
-from optgen.diagnostics import Span
-from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children, walk, with_children
-from optgen.functions.table import is_draw
+from optgen.expressions import Name, Number
 from optgen.groups import is_group
-from optgen.ir import Buffer, Variant
-from optgen.ir.buffers import buffers
-from optgen.lang.dimensions import ValueKind
-from optgen.lang.kinds import base_names, infer_values, kind_of
-from optgen.model import AXES, DIMENSIONS, Equation, Kind, Optimizer, Program, Timing
+from optgen.ir import Buffer, Instr, Kernel, Type, Value, Variant
+from optgen.ir.verify import verify
+from optgen.model import Kind, Optimizer, Timing
 from optgen.observer import Observer, ignore
-from optgen.stages.cut import Block, carried_by, produced, substituted
-from optgen.stages.entries import conflicts, entries_read, filled_arrays, renamed
 from optgen.stages.fold import folded
+from optgen.stages.levels import Block, Node
+from optgen.stages.light import Light
 from optgen.stages.live import live
-from optgen.stages.normalize import ARRAY, Element, Node, Normalizer, Orientation, Turns, is_array, names_of
+from optgen.stages.lower import build_whole
+from optgen.stages.orient import oriented
 from optgen.stages.plan import (
     GROUPED,
     PARAMETER,
@@ -28,13 +25,15 @@ from optgen.stages.plan import (
     CallStage,
     KernelStage,
     LoopStage,
+    Operand,
     Plan,
     Stage,
     StageArray,
     home,
 )
+from optgen.stages.section import SectionBuilder, relative_kind
 
-_NOWHERE = Span(0, 0, 0)
+_STORAGE = {"f32": "float32", "f64": "float64"}
 
 
 def plan(
@@ -48,280 +47,247 @@ def plan(
 ) -> Plan:
     """The stages of an update with these timings; `first`: the one that starts states. With `folds`, products take in
     sweeps that only add to them, which changes no bit."""
-    builder = _Builder(optimizer, variant, due, first=first, folds=folds)
-    made = builder.plan(observe)
-    if any(builder.is_condition(array.key) for array in made.arrays):
-        return _Builder(optimizer, variant, due, first=first, folds=folds, numeric=True).plan(observe)
-    return made
+    whole = live(build_whole(optimizer, variant, due, first=first))
+    observe("lower", whole)
+    exact = {b.name for b in whole.buffers if is_exact(b, whole.compute)}
+    kernel, symmetric = oriented(whole, exact)
+    observe("orient", kernel)
+    planner = _Planner(kernel, symmetric, variant, exact)
+    stages = planner.plan()
+    observe("cut", stages)
+    if folds:
+        stages = folded(stages, planner.arrays, planner.matrices(), planner.symmetric())
+        observe("fold", stages)
+    return Plan(stages, tuple(planner.arrays.values()), planner.places)
 
 
-class _Builder:
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        variant: Variant,
-        due: Collection[Timing],
-        *,
-        first: bool,
-        folds: bool,
-        numeric: bool = False,
-    ) -> None:
-        """`numeric`: named conditions are numbers, which stages can hand to each other."""
-        self.compute, self.folds = ir.COMPUTE[variant.dtype], folds
-        self.compensates = variant.weights == "kahan"
-        self.known_numbers = {*optimizer.all_params, *DIMENSIONS}
-        program = live(optimizer.program(variant.flags, due=due))
-        late = [s for s in program.states if first and optimizer.starts_in(s, variant.flags)]
-        starts = [(s, x) for s in late if (x := optimizer.start(s)) is not None]
-        began = tuple(Equation(_started(Name(s.name, False, s.span)), x, s.span) for s, x in starts)
-        self.started = {s.name for s, _ in starts}
-        later = tuple(replace(e, value=self._after_start(e.value)) for e in program.equations)
-        self.filled = {f"{name}{ARRAY}": array for name, array in filled_arrays(program).items()}
-        self.program = renamed(Program(program.optimizer, program.flags, program.states, (*began, *later)))
-        self.aliases = conflicts(self.program.equations)
-        own: dict[str, ValueKind | None] = {_started(Name(s.name, False, s.span)).key: kind_of(s) for s, _ in starts}
-        known = base_names(optimizer, program.states) | own
-        self.kinds = infer_values(self.program, dict(known), _never) | own
-        if numeric:
-            self.program = replace(self.program, equations=tuple(map(self._numeric, self.program.equations)))
-            self.kinds = infer_values(self.program, dict(known), _never) | own
-        self.kinds |= {x.key: self.kinds[x.id] for x in entries_read(self.program.equations)}
-        self.buffers = {b.name: b for b in buffers(optimizer, variant, program)}
-        self.gradients = [b.name for b in self.buffers.values() if ir.is_gradient(b.name)]
-        self.states = {"w": PARAMETER} | {s.name: s.axes for s in program.states}
-        self.orientation = Orientation()
-        for axes in self.states.values():
-            self.orientation.of(axes)
+def is_exact(b: Buffer, compute: ir.DType) -> bool:
+    """Whether a buffer is one array that keeps every bit of its values, and that a call can take: numbers, groups, and
+    elements in the dtype of the arithmetic."""
+    axes = Type(b.kind, "f64", b.dims).axes
+    if b.entries or ir.is_gradient(b.name):
+        return False
+    is_small = not axes or (len(axes) == 1 and is_group(axes[0]))
+    return is_small or (len(axes) == 2 and not b.is_scale and b.format.array_dtype == _STORAGE[compute])
+
+
+@dataclass
+class _Section:
+    """The instructions of a kernel, and what it stores in buffers of the step."""
+
+    domain: Axes
+    nodes: list[Node]
+    stores: list[ir.Store] = field(default_factory=list)
+
+
+class _Planner:
+    """Cuts a kernel into stages. What is read by another stage than the one that makes it has an array."""
+
+    def __init__(self, kernel: Kernel, symmetric: Collection[str], variant: Variant, exact: Collection[str]) -> None:
+        self.whole, self.variant, self.exact = kernel, variant, exact
+        self._symmetric = symmetric
+        self.buffers = {b.name: b for b in kernel.buffers}
+        self.instrs = {_key(i): i for i in kernel.instrs() if _key(i)}
+        self.counts: dict[str, ir.HostNumber] = {}
+        """The numbers of turns of loops, by what they call the number of a turn."""
+        self.aliases: dict[str, str] = {}
+        """What loops carry, by the arrays that it is in: those of what starts them, and of what turns give."""
+        for loop in (i.op for i in kernel.instrs() if isinstance(i.op, ir.Repeat)):
+            region = loop.region
+            self.counts[loop.index] = loop.count
+            self.aliases |= {v.id: x.id for v, x in zip(region.takes, loop.starts, strict=True)}
+            self.aliases |= {v.id: x.id for v, x in zip(region.results, region.gives, strict=True)}
+        self.stores = [i.op for i in kernel.instrs() if isinstance(i.op, ir.Store)]
+        self.names: dict[str, str] = {}
         self.arrays: dict[str, StageArray] = {}
         self.places: dict[str, str] = {}
 
-    def plan(self, observe: Observer) -> Plan:
-        exact = {b.name for b in self.buffers.values() if self.is_exact(b.name)} - {*self.gradients}
-        grouped = {s.name for s in self.program.states if any(map(is_group, s.dims)) and not s.entries}
-        normalizer = Normalizer(self.kinds, self.orientation, frozenset(exact | grouped), self.program.equations)
-        nodes = normalizer.run(self.program.equations)
-        observe("normalize", nodes)
-        self.carried = frozenset(normalizer.carried)
-        roots = frozenset(f"{name}'" for name in self.states if not self._is_host(name)) - normalizer.same.keys()
-        stages = self.block(Block(nodes, {}, roots | self.carried), top=True)
-        observe("cut", stages)
-        matrices = {key for key, array in self.arrays.items() if len(array.axes) == 2}
-        matrices |= {name for name in exact if len(self.states.get(name, PARAMETER)) == 2}
-        matrices |= {key for key, place in self.places.items() if place in matrices}
-        symmetric = normalizer.symmetric & (matrices | exact)
-        final = folded(stages, matrices, symmetric, lambda x: self._is_number(x)) if self.folds else tuple(stages)
-        observe("fold", final)
-        return Plan(final, tuple(self.arrays.values()), self.places)
+    def plan(self) -> tuple[Stage, ...]:
+        """The stages of the whole update."""
+        (phase,) = self.whole.phases
+        roots = frozenset(x.value.id for x in self.stores if self.buffers[x.buffer].kind is not Kind.HOST)
+        is_light = Light(self.whole.compute)
+        memory = {b.name: self._memory(b) for b in self.whole.buffers}
+        return tuple(self.block(Block(phase.instrs, {}, roots, self.aliases, is_light, memory), top=True))
 
-    def _is_host(self, name: str) -> bool:
-        """Whether a state is a number of the host, which any kernel can compute again."""
-        return name in self.buffers and self.buffers[name].kind is Kind.HOST
+    def _memory(self, buffer: Buffer) -> str:
+        """The buffer that a load may read: of an entry that may be the oldest one in some turn, the history."""
+        if not buffer.of:
+            return buffer.name
+        ids = [v.id for i in self.instrs.values() if isinstance(i.op, ir.Load) and i.op.buffer == buffer.name
+               for v in ir.operands(i.op)]  # fmt: skip
+        while ids:
+            op = self.instrs[ids.pop()].op
+            if isinstance(op, ir.Hyper) and op.name in self.counts:
+                return buffer.of
+            ids += [v.id for v in ir.operands(op)]
+        return buffer.name
 
-    def _is_number(self, expr: Expr) -> bool:
-        """Whether an expression is known before the step, and needs no function: what arguments of calls can be."""
-        names = (e.key for e in walk(expr) if isinstance(e, Name))
-        plain = all(
-            isinstance(e, Number | Name | Unary) or (isinstance(e, Binary) and e.op in "+-*") for e in walk(expr)
-        )
-        return plain and all(name in self.known_numbers for name in names)
+    # ------------------------------------------------------------ arrays
 
-    def _after_start(self, expr: Expr) -> Expr:
-        """An expression with the values that states start from."""
-        if isinstance(expr, Name):
-            return _started(expr) if expr.id in self.started and not expr.primed else expr
-        return with_children(expr, [self._after_start(x) for x in children(expr)])
+    def name(self, key: str) -> str:
+        """The name of the array of a value."""
+        key = self.aliases.get(key, key)
+        return self.names.setdefault(key, key if key[:1].isalpha() else f"#{len(self.names)}")
 
-    def is_condition(self, key: str) -> bool:
-        value = self.kinds.get(key)
-        return value is not None and value.condition
+    def array(self, key: str) -> str:
+        """Give a value an array, unless it has one; returns the name of that."""
+        name, op = self.name(key), self.instrs[self.aliases.get(key, key)].op
+        if name in self.places:
+            return name
+        if isinstance(op, ir.Put):
+            found = StageArray(name, (), entries=self._entries(op), turn=op.turn, is_shared=_is_shared(op.x))
+        else:
+            result = self.instrs[self.aliases.get(key, key)].result
+            assert result is not None
+            is_narrow = op.function not in GROUPED if isinstance(op, ir.MatrixCall) else _is_narrow(op)
+            found = StageArray(name, result.type.axes, is_narrow, is_shared=_is_shared(result))
+        self.arrays.setdefault(name, found)
+        return name
 
-    def _numeric(self, equation: Equation) -> Equation:
-        """An equation in which conditions that have names are numbers: 1 where they hold, and 0 elsewhere."""
-        value = self._compared(equation.value)
-        if self.is_condition(equation.target.key):
-            one, zero = (Number(x, f"{x:g}", _NOWHERE) for x in (1.0, 0.0))
-            value = Call("where", (value, one, zero), None, _NOWHERE)
-        return replace(equation, value=value)
-
-    def _compared(self, expr: Expr) -> Expr:
-        if isinstance(expr, Name) and self.is_condition(expr.key):
-            return Binary("!=", expr, Number(0.0, "0", expr.span), expr.span)
-        return with_children(expr, [self._compared(x) for x in children(expr)])
-
-    def is_exact(self, name: str) -> bool:
-        """Whether a buffer is one array that keeps every bit of its values: numbers, and elements in the dtype of the
-        arithmetic."""
-        b, axes = self.buffers[name], self.states.get(name, PARAMETER)
-        if b.entries:
-            return False
-        return not axes or (len(axes) == 2 and not b.is_scale and b.format.array_dtype == _STORAGE[self.compute])
-
-    def axes(self, key: str) -> Axes:
-        """The dimensions of a value, in the orientation of its array."""
-        kind = self.kinds[key]
-        assert kind is not None
-        return self.orientation.of(kind.axes)
+    def _entries(self, put: ir.Put) -> str:
+        """How many elements an array has that a loop fills: a number, or a name."""
+        count = self.counts[put.turn].expr
+        assert isinstance(count, Name | Number)
+        return count.id if isinstance(count, Name) else str(int(count.value))
 
     # ------------------------------------------------------------ blocks
 
     def block(self, block: Block, *, top: bool = False) -> list[Stage]:
-        kernels = {at: _Kernel(at[1], list(own.values())) for at, own in block.kernels().items()}
-        home = {k: at for at, own in block.kernels().items() for k in own}
-        self._choose_arrays(block, home)
+        sections = {at: _Section(at[1], nodes) for at, nodes in block.kernels().items()}
+        self._choose_arrays(block, sections, top=top)
         if top:
-            self._store_states(block, kernels)
+            self._store_states(block, sections)
         stages: list[Stage] = []
-        for level in range(max([*block.levels, *(at for at, _ in kernels)], default=-1) + 1):
-            stages += [self.section(block, x) for (at, _), x in kernels.items() if at == level]
-            stages += [self.call(block, block.nodes[k]) for k in block.calls(level)]
+        for level in range(max([*block.levels, *(at for at, _ in sections)], default=-1) + 1):
+            stages += [self.section(block, x) for (at, _), x in sections.items() if at == level]
+            stages += [self.call(block, node) for node in block.calls(level)]
         return stages
 
-    def _choose_arrays(self, block: Block, home: dict[int, tuple[int, Axes]]) -> None:
+    def _choose_arrays(self, block: Block, sections: Mapping[tuple[int, Axes], _Section], *, top: bool) -> None:
         """Give an array to each value that is read by another stage than the one that makes it."""
+        home = {node.key: at for at, section in sections.items() for node in section.nodes}
         for node in block.nodes:
-            if not isinstance(node, Element):
-                for key in produced(node) if isinstance(node, CallStage) else carried_by(node):
-                    self.array(key, call=_is_narrow(node))
-            elif node.key in block.roots and node.key.removesuffix("'") not in self.states:
+            is_kept = isinstance(node.instr.op, ir.MatrixCall | ir.Put) or (not top and node.key in block.roots)
+            if is_kept:
                 self.array(node.key)
-        for r, node in enumerate(block.nodes):
+            here = home.get(node.key) if node.domain is not None else None
             for key in block.reads(node) & block.producers.keys():
-                k = block.producers[key]
-                if home.get(k) is None or home.get(k) != home.get(r):
-                    made = block.nodes[k]
-                    self.array(key, call=_is_narrow(made))
-
-    def array(self, key: str, *, call: bool = False) -> None:
-        value, filled = self.kinds[key], self.filled.get(key)
-        is_shared = value is not None and value.kind is Kind.SHARED
-        more = (filled.entries, filled.turn) if filled is not None else ("", "")
-        self.arrays.setdefault(key, StageArray(key, self.axes(key), call, *more, is_shared))
+                if here is None or home.get(key) != here:
+                    self.array(key)
 
     def call(self, block: Block, node: Node) -> Stage:
-        if isinstance(node, CallStage):
-            return replace(node, numbers=tuple(substituted(x, block.light) for x in node.numbers))
-        assert isinstance(node, Turns)
-        carried = carried_by(node)
+        op = node.instr.op
+        if isinstance(op, ir.MatrixCall):
+            operands = tuple(Operand(self._operand(v), t) for v, t in zip(op.args, op.transposed, strict=True))
+            numbers = tuple(x.expr for x in op.numbers)
+            target = self.name(node.key)
+            return CallStage(op.function, operands, target, numbers, op.symmetric, op.vectors, op.turned)
+        assert isinstance(op, ir.Repeat)
         pairs = []
-        for key in carried:
-            first = key.removesuffix("'")
-            self.array(first)
-            self.array(key)
-            self.arrays.setdefault(f"{key}~", replace(self.arrays[key], key=f"{key}~"))
-            pairs.append((first, key))
-        body = self.block(Block(node.nodes, block.light, frozenset(carried) | self.carried | self.filled.keys()))
-        return LoopStage(substituted(node.loop.count, block.light), node.loop.index, tuple(body), tuple(pairs))
+        for start, give in zip(op.starts, op.region.gives, strict=True):
+            first, new = self.array(start.id), self.array(give.id)
+            self.arrays.setdefault(f"{new}~", replace(self.arrays[new], key=f"{new}~"))
+            pairs.append((first, new))
+        gives = frozenset(v.id for v in op.region.gives)
+        inner = Block(op.region.instrs, block.light, gives, self.aliases, block.is_light, block.buffers)
+        return LoopStage(op.count.expr, op.index or None, tuple(self.block(inner)), tuple(pairs))
+
+    def _operand(self, v: Value) -> str:
+        """The array that a call reads."""
+        op = self.instrs[self.aliases.get(v.id, v.id)].op
+        return op.buffer if isinstance(op, ir.Load) else self.name(v.id)
 
     # ------------------------------------------------------------ states
 
-    def _store_states(self, block: Block, kernels: dict[tuple[int, Axes], _Kernel]) -> None:
+    def _store_states(self, block: Block, sections: dict[tuple[int, Axes], _Section]) -> None:
         """Have each state stored where nothing reads its old value later."""
-        light = self._levels_of_numbers(block)
-        for name, axes in self.states.items():
-            key = f"{name}'"
-            if name in light:
-                kernels.setdefault((light[name], PARAMETER), _Kernel(PARAMETER, [])).stores.append((name, key))
-            if key not in block.producers:
-                continue
-            k = block.producers[key]
-            node, level = block.nodes[k], block.levels[k]
-            domain = node.domain if isinstance(node, Element) else home(axes) if len(axes) == 1 else axes or PARAMETER
-            last = self._last_read(block, name, domain)
-            if isinstance(node, CallStage) and self.is_exact(name) and not self._read_after(block, name, k):
-                self.places[key] = name  # the call writes to the state itself
-                self.arrays.pop(key, None)
-                continue
-            at = max(last, level + (not isinstance(node, Element)))
-            kernel = kernels.setdefault((at, domain), _Kernel(domain, []))
-            kernel.stores.append((name, key))
-            if at > level or not isinstance(node, Element):
-                self.array(key, call=_is_narrow(node))
-            elif key in self.arrays and self.is_exact(name):
-                self.places[key] = name
-                del self.arrays[key]
+        numbers = {x.buffer: x for x in self.stores if self.buffers[x.buffer].kind is Kind.HOST}
+        levels = self._levels_of_numbers(block, numbers)
+        for store in self.stores:
+            name = store.buffer
+            if name in numbers:
+                sections.setdefault((levels[name], PARAMETER), _Section(PARAMETER, [])).stores.append(store)
+            elif name not in ("copy", ir.COMPENSATION):  # these go with the weight
+                self._store_state(block, sections, store)
 
-    def _levels_of_numbers(self, block: Block) -> dict[str, int]:
+    def _store_state(self, block: Block, sections: dict[tuple[int, Axes], _Section], store: ir.Store) -> None:
+        name, (key, *_) = store.buffer, (*block.expanded([store.value.id])[0], store.value.id)
+        k = block.producers[key]
+        node, level = block.nodes[k], block.levels[k]
+        axes = Type(self.buffers[name].kind, "f64", self.buffers[name].dims).axes
+        domain = node.domain or (home(axes) if len(axes) == 1 else axes or PARAMETER)
+        last = self._last_read(block, name, domain)
+        is_own, is_call = name in self.exact and key == store.value.id, node.domain is None
+        if is_call and is_own and not self._read_after(block, name, k):
+            self._place(key, name)  # the call writes to the state itself
+            return
+        at = max(last, level + is_call)
+        sections.setdefault((at, domain), _Section(domain, [])).stores.append(store)
+        if at > level or is_call:
+            self.array(key)
+        elif is_own and self.name(key) in self.arrays:
+            self._place(key, name)
+
+    def _place(self, key: str, buffer: str) -> None:
+        """Have the value of a buffer in no other array."""
+        self.places[self.name(key)] = buffer
+        self.arrays.pop(self.name(key), None)
+
+    def _levels_of_numbers(self, block: Block, numbers: Mapping[str, ir.Store]) -> dict[str, int]:
         """The levels at which states are stored whose new values every kernel can compute: none before another one
         that reads its old value."""
-        names = [name for name in self.states if f"{name}'" in block.light]
-        levels = {name: self._last_read(block, name, PARAMETER) for name in names}
-        for _ in names:
-            for reader in names:
-                for node in block.definitions({f"{reader}'"}):
-                    for name in levels.keys() & set(names_of(node.value)):
-                        levels[name] = max(levels[name], levels[reader])
+        levels = {name: self._last_read(block, name, PARAMETER) for name in numbers}
+        for _ in numbers:
+            for reader, store in numbers.items():
+                for name in levels.keys() & block.expanded([store.value.id])[1]:
+                    levels[name] = max(levels[name], levels[reader])
         return levels
 
     def _last_read(self, block: Block, name: str, domain: Axes) -> int:
         """The first level at which a kernel of these dimensions can overwrite a state."""
         last = 0
-        for r, node in enumerate(block.nodes):
-            if name in self._states_read(block, node):
-                same = isinstance(node, Element) and node.domain == domain
-                last = max(last, block.levels[r] + (not same))
+        for node, level in zip(block.nodes, block.levels, strict=True):
+            if name in block.states_read(node):
+                last = max(last, level + (node.domain != domain))
         return last
-
-    def _states_read(self, block: Block, node: Node) -> set[str]:
-        """What a node reads; of an entry that may be the oldest one, the history."""
-        return {self.aliases.get(key, key) for key in block.reads(node)}
 
     def _read_after(self, block: Block, name: str, k: int) -> bool:
         """Whether call k, or what comes after it, reads the old value of a state."""
         here = block.levels[k]
         for r, node in enumerate(block.nodes):
-            later = block.levels[r] > here or (block.levels[r] == here and r >= k and not isinstance(node, Element))
-            if later and name in self._states_read(block, node):
+            later = block.levels[r] > here or (block.levels[r] == here and r >= k and node.domain is None)
+            if later and name in block.states_read(node):
                 return True
         return False
 
     # ------------------------------------------------------------ kernels
 
-    def section(self, block: Block, kernel: _Kernel) -> KernelStage:
-        own = {node.key: node for node in kernel.nodes}
-        named = {key for node in kernel.nodes for key in names_of(node.value)} | {key for _, key in kernel.stores}
-        light = {node.key: node for node in block.definitions(named)}
-        order = _ordered(own | light)
-        equations = tuple(Equation(_named(x.key), self._drawn(x.value, kernel.domain), _NOWHERE) for x in order)
-        weights = [("copy", key) for name, key in kernel.stores if name == "w" and "copy" in self.buffers]
-        stored = [*kernel.stores, *weights, *((key, key) for key in own if key in self.arrays)]
-        needed = {key for node in order for key in names_of(node.value)} | {key for _, key in stored}
-        outer = needed - own.keys() - light.keys()
-        reads = [(k, self.places.get(k, k)) for k in sorted(outer) if k in self.arrays or k in self.places]
-        written = {name for name, _ in stored}
-        compensated = {ir.COMPENSATION} if self.compensates and "w" in written else set()
-        names = self._streams(outer) | {place for _, place in reads} | written | compensated
-        columns = {key for key, node in own.items() if node.columns}
-        found = [self._buffer(name, kernel.domain, name in written, columns) for name in self._in_order(names)]
-        by_name = {b.name: b for b in found}
-        views = dict.fromkeys((x.key, x.id) for x in entries_read(tuple(equations)) if is_array(x))
-        found += [replace(by_name[array], name=key, of=array, written=False) for key, array in views]
-        keys = own.keys() | light.keys() | outer | {x.key for x in entries_read(equations)}
-        known = sorted(keys & self.kinds.keys())
-        return KernelStage(
-            kernel.domain,
-            equations,
-            tuple(found),
-            tuple(reads),
-            tuple(stored),
-            tuple((k, Kind.COL if k in columns else self._relative(k, kernel.domain)) for k in known),
-        )
-
-    def _drawn(self, value: Expr, domain: Axes) -> Expr:
-        """The value of a node, where a draw has the dimensions that it has in a kernel over these."""
-        if not isinstance(value, Call) or not is_draw(value):
-            return value
-        kind = _relative_kind(self.orientation.of(value.dims or PARAMETER), domain, Kind.ELEM)
-        return replace(value, dims=() if kind is Kind.ELEM else AXES[kind])
-
-    def _streams(self, keys: Iterable[str]) -> set[str]:
-        """The buffers of the caller that keys are read from."""
-        found = set()
-        for key in keys:
-            if key in ("g", "grad"):
-                found |= set(self.gradients)
-            elif key in self.buffers and key not in self.arrays:
-                found.add(key)
-        return found
+    def section(self, block: Block, section: _Section) -> KernelStage:
+        """The kernel of a section."""
+        own = {node.key: node for node in section.nodes}
+        stores = [*section.stores]
+        if any(x.buffer == "w" for x in stores):
+            stores += [x for x in self.stores if x.buffer in ("copy", ir.COMPENSATION)]
+        ids = [v.id for node in section.nodes for v in ir.operands(node.instr.op)]
+        ids += [v.id for x in stores for v in ir.operands(x)]
+        light = block.definitions(ids)
+        outer = block.outer(ids) - own.keys()
+        kept = [key for key in own if self.name(key) in self.arrays]
+        reads = {key: self.places.get(name := self.name(key), name) for key in sorted(outer)}
+        written = {x.buffer for x in stores} | {self.name(key) for key in kept}
+        loaded = {op.buffer for id in light if isinstance(op := block.light[id].op, ir.Load)}
+        columns = {self.name(key) for key, node in own.items() if node.columns}
+        found = self._in_order({*loaded, *reads.values(), *written})
+        buffers = [self._buffer(name, section.domain, name in written, columns) for name in found]
+        builder = SectionBuilder(self.variant, buffers, section.domain, reads, block.light)
+        for node in section.nodes:
+            builder.add_with(node.instr)
+        for store in stores:
+            builder.add_with(Instr(None, store))
+        for key in kept:
+            builder.store(self.name(key), builder.values[key])
+        return KernelStage(section.domain, verify(builder.kernel(self.whole)))
 
     def _in_order(self, names: Collection[str]) -> list[str]:
         """The buffers of a kernel: those of the caller first, each with its scales."""
@@ -333,74 +299,41 @@ class _Builder:
         """A buffer of a kernel over these dimensions."""
         if name not in self.arrays:
             buffer = self.buffers[name]
-            kind = _relative_kind(self.states.get(buffer.memory, PARAMETER), domain, buffer.kind)
-            return replace(buffer, written=written or buffer.is_scale, kind=kind, dims=(), starts_late=False)
+            kind = relative_kind(Type(buffer.kind, "f64", buffer.dims).axes, domain, buffer.kind)
+            return replace(buffer, written=written or buffer.is_scale, kind=kind, dims=())
         array = self.arrays[name]
         is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-        kind = Kind.COL if name in columns else self._relative(name, domain, held=True)
-        storage = _STORAGE[self.compute] if is_element else "float64"
+        number = Kind.SHARED if array.is_shared else Kind.TENSOR
+        kind = Kind.COL if name in columns else relative_kind(array.axes, domain, number)
+        storage = _STORAGE[self.whole.compute] if is_element else "float64"
         return Buffer(name, written, kind=kind, storage=storage, entries=array.entries, turn=array.turn)
 
-    def _relative(self, key: str, domain: Axes, *, held: bool = False) -> Kind:
-        """The kind of a value in a kernel over these dimensions."""
-        value = self.kinds[key]
-        assert value is not None
-        kind = Kind.TENSOR if held and value.kind is not Kind.SHARED else value.kind
-        return _relative_kind(self.axes(key), domain, kind)
+    # ------------------------------------------------------------ what folds
+
+    def matrices(self) -> set[str]:
+        """The arrays of matrices that a call can read."""
+        found = {key for key, array in self.arrays.items() if len(array.axes) == 2}
+        found |= {
+            name for name in self.exact if len(Type(self.buffers[name].kind, "f64", self.buffers[name].dims).axes) == 2
+        }
+        return found | {key for key, place in self.places.items() if place in found}
+
+    def symmetric(self) -> set[str]:
+        """The arrays of symmetric matrices."""
+        return {name for key, name in self.names.items() if key in self._symmetric}
 
 
-def _is_narrow(node: Node) -> bool:
-    """Whether a vector that a node makes has the dtype of elements. The values of rows and columns are doubles."""
-    if isinstance(node, CallStage):
-        return node.function not in GROUPED
-    return isinstance(node, Element) and node.narrow
+def _key(instr: Instr) -> str:
+    """What others read of an instruction: the name of its value, or of the array of which it sets an element; empty of
+    a loop and of a store."""
+    if isinstance(instr.op, ir.Put):
+        return instr.op.array
+    return instr.result.id if instr.result is not None else ""
 
 
-def _started(state: Name) -> Name:
-    """The value that a state starts from."""
-    return replace(state, id=f"{state.id}.start")
+def _is_narrow(op: ir.Op) -> bool:
+    return isinstance(op, ir.Keep) and op.narrow
 
 
-@dataclass
-class _Kernel:
-    """The nodes of a kernel, and the states that it stores, as pairs of a buffer and a key."""
-
-    domain: Axes
-    nodes: list[Element]
-    stores: list[tuple[str, str]] = field(default_factory=list)
-
-
-_STORAGE = {"f32": "float32", "f64": "float64"}
-
-
-def _relative_kind(axes: Axes, domain: Axes, otherwise: Kind) -> Kind:
-    if not axes:
-        return otherwise
-    if len(axes) == 2:
-        return Kind.ELEM
-    assert axes[0] in domain, (axes, domain)
-    return Kind.ROW if axes[0] == domain[0] else Kind.COL
-
-
-def _ordered(nodes: dict[str, Element]) -> list[Element]:
-    """Nodes in an order in which each is behind what it reads."""
-    found: dict[str, Element] = {}
-
-    def add(key: str) -> None:
-        if key in nodes and key not in found:
-            for read in names_of(nodes[key].value):
-                if read != key:
-                    add(read)
-            found[key] = nodes[key]
-
-    for key in nodes:
-        add(key)
-    return list(found.values())
-
-
-def _named(key: str) -> Name:
-    return Name(key.removesuffix("'"), key.endswith("'"), _NOWHERE)
-
-
-def _never(code: str, message: str, span: Span, help: str, section: str | None = None) -> None:
-    raise AssertionError(f"{code} in a checked spec: {message}")
+def _is_shared(x: Value) -> bool:
+    return x.type.kind is Kind.SHARED

@@ -6,110 +6,124 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from optgen import ir
 from optgen.diagnostics import Span
-from optgen.expressions import Binary, Expr, Name, Number, Unary, walk
+from optgen.expressions import Binary, Expr, Name, Number, Unary
+from optgen.ir import Kernel, Value
 from optgen.stages.plan import CallStage, KernelStage, LoopStage, Operand, Stage, walk_stages
 
-_ONE = Number(1.0, "1", Span(0, 0, 0))
+_NOWHERE = Span(0, 0, 0)
+_ONE = Number(1.0, "1", _NOWHERE)
+_OPERATORS: Mapping[type[ir.Op], str] = {ir.Add: "+", ir.Sub: "-", ir.Mul: "*"}
 Term = tuple[Expr, str]
 """A factor, and the key of the array that it multiplies."""
 
 
 def folded(
-    stages: Sequence[Stage],
-    matrices: Collection[str],
-    symmetric: Collection[str],
-    is_number: Callable[[Expr], bool],
+    stages: Sequence[Stage], arrays: Collection[str], matrices: Collection[str], symmetric: Collection[str]
 ) -> tuple[Stage, ...]:
-    """The stages with such sweeps in the place of their products. `matrices` are the keys of matrices that a call can
-    read, and `symmetric` those of symmetric ones. `is_number` tells whether an expression is known before the step."""
-    every = tuple(walk_stages(tuple(stages)))
-    read = Counter(key for stage in every for key in _reads(stage))
-    return _folded(stages, read, matrices, symmetric, is_number)
+    """The stages with such sweeps in the place of their products. `arrays` are the keys of the workspace; `matrices`
+    are those of matrices that a call can read, and `symmetric` those of symmetric ones."""
+    read = Counter(key for stage in walk_stages(tuple(stages)) for key in _reads(stage))
+    return _Fold(read, arrays, matrices, symmetric).stages(stages)
 
 
-def _folded(
-    stages: Sequence[Stage],
-    read: Counter[str],
-    matrices: Collection[str],
-    symmetric: Collection[str],
-    is_number: Callable[[Expr], bool],
-) -> tuple[Stage, ...]:
-    found: list[Stage] = []
-    for stage in stages:
-        if isinstance(stage, LoopStage):
-            found.append(replace(stage, body=_folded(stage.body, read, matrices, symmetric, is_number)))
-            continue
-        made = _sum(stage, found, read, matrices, symmetric, is_number) if isinstance(stage, KernelStage) else None
-        if made is None:
-            found.append(stage)
-        else:
-            place, call = made
-            found[place] = call
-    return tuple(found)
+@dataclass(frozen=True)
+class _Fold:
+    """`read` has how many stages read each array."""
 
+    read: Counter[str]
+    arrays: Collection[str]
+    matrices: Collection[str]
+    symmetric: Collection[str]
 
-def _sum(
-    stage: KernelStage,
-    before: Sequence[Stage],
-    read: Counter[str],
-    matrices: Collection[str],
-    symmetric: Collection[str],
-    is_number: Callable[[Expr], bool],
-) -> tuple[int, CallStage] | None:
-    """The product that a kernel only adds to, by its number among the stages before, and what takes its place."""
-    if len(stage.equations) != 1 or len(stage.stores) != 1:
-        return None
-    (equation,), ((buffer, key),) = stage.equations, stage.stores
-    terms = _terms(equation.value, is_number)
-    if buffer != key or equation.target.key != key or terms is None:
-        return None
-    for k in reversed(range(len(before))):
-        call = before[k]
-        if isinstance(call, CallStage) and call.function == "product" and not call.vectors and len(call.operands) == 2:
-            (alpha, _), (beta, z) = terms if terms[0][1] == call.target else terms[::-1]
+    def stages(self, stages: Sequence[Stage]) -> tuple[Stage, ...]:
+        found: list[Stage] = []
+        for stage in stages:
+            if isinstance(stage, LoopStage):
+                found.append(replace(stage, body=self.stages(stage.body)))
+                continue
+            made = self.sum(stage, found) if isinstance(stage, KernelStage) else None
+            if made is None:
+                found.append(stage)
+            else:
+                place, call = made
+                found[place] = call
+        return tuple(found)
+
+    def sum(self, stage: KernelStage, before: Sequence[Stage]) -> tuple[int, CallStage] | None:
+        """The product that a kernel only adds to, by its number among the stages before, and what takes its place."""
+        added = _sum(stage.kernel)
+        if added is None or added[0] not in self.arrays:
+            return None
+        key, terms = added
+        for k in reversed(range(len(before))):
+            call = before[k]
+            if not isinstance(call, CallStage) or call.function != "product" or call.vectors or len(call.operands) > 2:
+                continue
+            (alpha, product), (beta, z) = terms if terms[0][1] == call.target else terms[::-1]
+            if product != call.target or z == product or z not in self.matrices or self.read[product] > 1:
+                continue
             known = all(z not in _writes(later) for later in before[k:])
-            fits = not call.symmetric or (key in symmetric and z in symmetric)
-            if (
-                call.target in (terms[0][1], terms[1][1])
-                and z != call.target
-                and z in matrices
-                and read[call.target] == 1
-                and known
-                and fits
-            ):
+            if known and (not call.symmetric or {key, z} <= {*self.symmetric}):
                 return k, replace(call, operands=(*call.operands, Operand(z)), target=key, numbers=(alpha, beta))
+        return None
+
+
+def _sum(kernel: Kernel) -> tuple[str, tuple[Term, Term]] | None:
+    """What a kernel stores, if that is `a*X + b*Y` alone, and the two terms."""
+    (phase,) = kernel.phases
+    stores = [i.op for i in phase.instrs if isinstance(i.op, ir.Store)]
+    if len(stores) != 1 or stores[0].place is not None:
+        return None
+    made = {i.result: i.op for i in phase.instrs if i.result is not None}
+    op = made[stores[0].value]
+    if not isinstance(op, ir.Add | ir.Sub):
+        return None
+    left, right = _term(op.a, made), _term(op.b, made)
+    if left is None or right is None:
+        return None
+    return stores[0].buffer, (left, right if isinstance(op, ir.Add) else (Unary("-", right[0], _NOWHERE), right[1]))
+
+
+def _term(x: Value, made: Mapping[Value, ir.Op]) -> Term | None:
+    match made[x]:
+        case ir.Load(buffer=buffer, place=None) if x.type.is_element:
+            return _ONE, buffer
+        case ir.Mul(a=a, b=b):
+            factor, of = (a, made[b]) if b.type.is_element else (b, made[a])
+            number = _number(factor, made)
+            if number is not None and isinstance(of, ir.Load) and of.place is None:
+                return number, of.buffer
     return None
 
 
-def _terms(expr: Expr, is_number: Callable[[Expr], bool]) -> tuple[Term, Term] | None:
-    """The two terms of `a*X + b*Y`."""
-    if not isinstance(expr, Binary) or expr.op not in ("+", "-"):
-        return None
-    left, right = _term(expr.left, is_number), _term(expr.right, is_number)
-    if left is None or right is None:
-        return None
-    return left, right if expr.op == "+" else (Unary("-", right[0], expr.span), right[1])
-
-
-def _term(expr: Expr, is_number: Callable[[Expr], bool]) -> Term | None:
-    match expr:
-        case Name() if not is_number(expr):
-            return _ONE, expr.key
-        case Binary(op="*", left=factor, right=Name() as x) if is_number(factor) and not is_number(x):
-            return factor, x.key
-        case Binary(op="*", left=Name() as x, right=factor) if is_number(factor) and not is_number(x):
-            return factor, x.key
+def _number(x: Value, made: Mapping[Value, ir.Op]) -> Expr | None:
+    """A number that is known before the step, and needs no function."""
+    match made[x]:
+        case ir.Const(value=value):
+            return Number(value, f"{value:g}", _NOWHERE)
+        case ir.Hyper(name=name):
+            return Name(name.removeprefix("parameter."), False, _NOWHERE)
+        case ir.Convert(x=of):
+            return _number(of, made)
+        case ir.Neg(x=of):
+            number = _number(of, made)
+            return None if number is None else Unary("-", number, _NOWHERE)
+        case ir.Add(a=a, b=b) | ir.Sub(a=a, b=b) | ir.Mul(a=a, b=b) as op:
+            left, right = _number(a, made), _number(b, made)
+            if left is not None and right is not None and x.type.dtype == "f64":
+                return Binary(_OPERATORS[type(op)], left, right, _NOWHERE)
     return None
 
 
 def _reads(stage: Stage) -> set[str]:
     match stage:
-        case KernelStage(equations=equations, stores=stores):
-            return {e.key for q in equations for e in walk(q.value) if isinstance(e, Name)} | {key for _, key in stores}
+        case KernelStage(kernel=kernel):
+            return {i.op.buffer for i in kernel.instrs() if isinstance(i.op, ir.Load)}
         case CallStage(operands=operands):
             return {x.key for x in operands}
         case LoopStage(carried=carried):
@@ -118,8 +132,8 @@ def _reads(stage: Stage) -> set[str]:
 
 def _writes(stage: Stage) -> set[str]:
     match stage:
-        case KernelStage(equations=equations, stores=stores):
-            return {q.target.key for q in equations} | {name for name, _ in stores}
+        case KernelStage(kernel=kernel):
+            return {i.op.buffer for i in kernel.instrs() if isinstance(i.op, ir.Store)}
         case CallStage(target=target):
             return {target}
         case LoopStage(carried=carried):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments, groups
-from optgen.ir import Kernel
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes
@@ -26,7 +25,6 @@ CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], No
 
 def interpret_plan(
     plan: Plan,
-    kernel_of: Callable[[KernelStage], Kernel],
     tensors: Sequence[TensorUpdate],
     call: CallFunction,
     *,
@@ -37,22 +35,20 @@ def interpret_plan(
     runs = [_TensorRun(plan, tensor, last_two) for tensor in tensors]
     for run in runs:
         run.arrays |= {array.key: runs[0].arrays[array.key] for array in plan.arrays if array.is_shared}
-    _PlanRun(runs, kernel_of, call, seed).stages(plan.stages)
+    _PlanRun(runs, call, seed).stages(plan.stages)
 
 
 @dataclass(frozen=True)
 class _PlanRun:
     runs: Sequence[_TensorRun]
-    kernel_of: Callable[[KernelStage], Kernel]
     call: CallFunction
     seed: int
 
     def stages(self, stages: Sequence[Stage]) -> None:
         for stage in stages:
             match stage:
-                case KernelStage():
-                    kernel = self.kernel_of(stage)
-                    interpret(kernel, [run.update(stage, kernel) for run in self.runs], self.seed)
+                case KernelStage(kernel=kernel):
+                    interpret(kernel, [run.update(stage) for run in self.runs], self.seed)
                 case CallStage():
                     for run in self.runs:
                         run.call(stage, self.call)
@@ -106,10 +102,10 @@ class _TensorRun:
         place = self.plan.places.get(key, key)
         return self.arrays[place] if place in self.arrays else self.tensor.buffers[place]
 
-    def update(self, section: KernelStage, kernel: Kernel) -> TensorUpdate:
+    def update(self, section: KernelStage) -> TensorUpdate:
         """The tensor as a kernel takes it."""
         buffers = {
-            b.memory: self.array(b.memory).reshape(-1) if _is_line(b) else self.array(b.memory) for b in kernel.buffers
+            b.memory: self.array(b.memory).reshape(-1) if _is_line(b) else self.array(b.memory) for b in section.buffers
         }
         domain = self.tensor.buffers["w"].shape if section.domain == PARAMETER else self.shape(section.domain)
         hyper: Mapping[str, float] = self.values

@@ -1,34 +1,61 @@
-"""Leaves out what an update has no use for: what only equations read of which none is due."""
+"""Leaves out what a kernel has no use for: what no store depends on, in loops too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 
-from optgen.expressions import Name, walk
-from optgen.model import Equation, Program
+from optgen import ir
+from optgen.ir import Instr, Kernel, Region
 
 
-def live(program: Program) -> Program:
-    """A program with the equations that the weight and the states depend on."""
-    kept_names = {"w", *(s.name for s in program.states)}
-    kept = {k for k, e in enumerate(program.equations) if e.target.primed and e.target.id in kept_names}
+def live(kernel: Kernel) -> Kernel:
+    """A whole kernel with the instructions that its stores depend on."""
+    (phase,) = kernel.phases
+    found = _live(phase.instrs, set(), set())
+    hyper = {i.op.name for i in ir.nested(found) if isinstance(i.op, ir.Hyper)}
+    kept = tuple(name for name in kernel.hyper if name in hyper or name == "matrices")
+    return replace(kernel, hyper=kept, phases=(replace(phase, instrs=found),))
+
+
+def _live(instrs: Sequence[Instr], needed: set[str], arrays: set[str]) -> tuple[Instr, ...]:
+    """The instructions that stores, and the values of these names and the elements of these `arrays`, depend on. Both
+    get what those depend on."""
+    kept: list[Instr] = []
+    for instr in reversed(instrs):
+        op = instr.op
+        if isinstance(op, ir.Repeat):
+            loop = _live_loop(op, needed, arrays)
+            if loop is not None:
+                kept.append(replace(instr, op=loop))
+        elif _is_needed(instr, needed, arrays):
+            kept.append(instr)
+            needed.update(v.id for v in ir.operands(op))
+            if isinstance(op, ir.Get):
+                arrays.add(op.array)
+    return tuple(reversed(kept))
+
+
+def _is_needed(instr: Instr, needed: set[str], arrays: set[str]) -> bool:
+    if isinstance(instr.op, ir.Put):
+        return instr.op.array in arrays
+    return instr.result is None or instr.result.id in needed
+
+
+def _live_loop(loop: ir.Repeat, needed: set[str], arrays: set[str]) -> ir.Repeat | None:
+    """A loop that carries what is read behind it, and what turns need for that; None if that is nothing."""
+    region = loop.region
+    carried = [v.id in needed for v in region.results]
     while True:
-        read = {name for k in kept for name in _reads(program.equations[k])}
-        more = {k for k, e in enumerate(program.equations) if not read.isdisjoint(_known_as(e))} - kept
-        if not more:
-            return replace(program, equations=tuple(e for k, e in enumerate(program.equations) if k in kept))
-        kept |= more
-
-
-def _reads(equation: Equation) -> Iterator[str]:
-    yield from (x.array_key for x in walk(equation.value) if isinstance(x, Name))
-    if equation.loop is not None and equation.target.primed:
-        yield equation.target.id  # what the first turn carries
-
-
-def _known_as(equation: Equation) -> tuple[str, ...]:
-    """The names by which others read what an equation computes: in the next turn of a loop without its prime."""
-    target = equation.target
-    carried = equation.loop is not None and target.primed
-    return (target.array_key, target.id) if carried else (target.array_key,)
+        own, known = {v.id for v in compress(region.gives, carried)}, len(arrays)
+        instrs = _live(region.instrs, own, arrays)
+        more = [x or take.id in own for x, take in zip(carried, region.takes, strict=True)]
+        if more == carried and len(arrays) == known:
+            break
+        carried = more
+    if not instrs and not any(carried):
+        return None
+    kept = [tuple(compress(x, carried)) for x in (loop.starts, region.takes, region.gives, region.results)]
+    needed |= own | {v.id for v in kept[0]}
+    return replace(loop, starts=kept[0], region=Region(kept[1], instrs, *kept[2:]))

@@ -59,7 +59,9 @@ class _Whole(SpecLowering):
         self.states = {s.name: kind_of(s) for s in program.states}
         self.exprs: dict[str, Expr] = {}
         """The values of numbers, by which counts and arguments of functions are known before the step."""
-        self.spreads: dict[tuple[str, str], Value] = {}
+        self.spreads: dict[str, Value] = {}
+        self.apart: dict[str, ir.Op] = {}
+        """Conditions of groups, and values of groups in other dtypes than double, by their names."""
         groups = [axis for kind in self.known.values() if kind is not None for axis in kind.axes if is_group(axis)]
         self.hyper += tuple(dict.fromkeys((*groups, *program.groups)))
 
@@ -86,7 +88,8 @@ class _Whole(SpecLowering):
             self.exprs[target.array_key] = equation.value
         if target.at is not None:
             ((turn, _),) = target.at.terms
-            self.instrs.append(Instr(None, ir.Put(target.id, turn, self.double(value)), self.span))
+            self.values[target.key] = value = self.double(value)
+            self.instrs.append(Instr(None, ir.Put(target.id, turn, value), self.span))
             return
         key = target.key
         if self.compute == "f64" and key in self.work.stored.values() and self.axes(target)[1:]:
@@ -163,13 +166,19 @@ class _Whole(SpecLowering):
         self.used |= {id} if id is not None else set()
         if groups and not isinstance(op, ir.Spread) and {v.type.axes for v in values if v.type.axes} != {(*groups,)}:
             op = ir.with_operands(op, lambda v: self.spread(v) if v.type.group else v)
-        return super().emit(op, id, wanted=wanted)
+        made = super().emit(op, id, wanted=wanted)
+        if made.type.group and made.type.dtype != "f64":
+            self.apart[made.id] = op
+        return made
 
     def spread(self, x: Value) -> Value:
-        key = x.id, x.type.dtype
-        if key not in self.spreads:
-            self.spreads[key] = super().emit(ir.Spread(x))
-        return self.spreads[key]
+        """A value of groups, repeated for rows or columns. Conditions are those of what is compared, as no array holds
+        them."""
+        if x.id not in self.spreads:
+            op = self.apart.get(x.id)
+            again = None if op is None else ir.with_operands(op, lambda v: self.spread(v) if v.type.group else v)
+            self.spreads[x.id] = super().emit(ir.Spread(x) if again is None else again)
+        return self.spreads[x.id]
 
     def before(self, expr: Expr) -> ir.HostNumber:
         """An expression that is known before the step, of params and sizes alone."""
@@ -205,7 +214,7 @@ class _Whole(SpecLowering):
         return self.emit(ir.MatrixFunction(call.function, arrays, numbers, dims), wanted=self.compute)
 
     def name(self, name: Name) -> Value:
-        if name.at is not None and name.id not in self.states:
+        if name.at is not None and name.id not in self.states and name.key not in self.values:
             place = self.sum(name.at, self.const(float(name.at.constant)))
             known = self.known[name.array_key]
             assert known is not None

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from optgen.expressions import Expr, Name
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.groups import is_group
-from optgen.ir import Buffer
-from optgen.model import Equation, Kind
+from optgen.ir import Buffer, Kernel
 
 Axes = tuple[str, ...]
 PARAMETER: Axes = ("rows", "cols")
@@ -30,15 +29,15 @@ def home(axes: Axes) -> Axes:
 
 @dataclass(frozen=True)
 class KernelStage:
-    """The equations of one kernel, over matrices of dimensions `domain`. `reads` are the values that buffers hold
-    before, `stores` those that they hold after, as pairs of a buffer and a key. `kinds` are those of all keys."""
+    """A kernel over matrices of dimensions `domain`."""
 
     domain: Axes
-    equations: tuple[Equation, ...]
-    buffers: tuple[Buffer, ...]
-    reads: tuple[tuple[str, str], ...]
-    stores: tuple[tuple[str, str], ...]
-    kinds: tuple[tuple[str, Kind], ...]
+    kernel: Kernel
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The arrays that it reads and writes."""
+        return self.kernel.buffers
 
 
 @dataclass(frozen=True)

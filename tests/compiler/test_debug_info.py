@@ -77,7 +77,7 @@ def planned(name: str) -> Iterator[tuple[Optimizer, Kernel]]:
         return
     for section in pipeline.stages(spec, variant, spec.timings, first=False).walk():
         if isinstance(section, KernelStage):
-            yield spec, pipeline.plan(pipeline.build_section(spec, variant, section))
+            yield spec, pipeline.plan(section.kernel)
 
 
 def cpu_llvm(kernel: Kernel) -> str:

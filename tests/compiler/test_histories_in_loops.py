@@ -3,7 +3,6 @@ interpreter, to the bit, and L-BFGS against the two-loop recursion as NumPy has 
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from typing import Any
@@ -123,9 +122,8 @@ def test_a_step_equals_the_interpreter(spec: optgen.Optimizer, mode: str) -> Non
             for i, (s, own) in enumerate(zip(shapes, copies, strict=True))
         ]
         plan = pipeline.stages(spec, variant, (), first=count == 1)
-        build = functools.cache(functools.partial(pipeline.build_section, spec, variant))
         for some in [updates] if spec is JOINT else [[x] for x in updates]:
-            interpret_plan(plan, build, some, calls.call)
+            interpret_plan(plan, some, calls.call)
         for i, own in enumerate(copies):
             for name, arrays in step.state.arrays.items():
                 assert same_bits(arrays[i], own[name]), (name, shapes[i], count)

@@ -47,7 +47,7 @@ def compiled(text: str) -> Callable[[], Any]:
             return
         for stage in pipeline.stages(optimizer, variant, (), first=False).walk():
             if isinstance(stage, KernelStage):
-                pipeline.build_section(optimizer, variant, stage)
+                stage.kernel.instrs()
 
     return work
 

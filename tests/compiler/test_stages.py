@@ -230,8 +230,7 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
     values, variant = values_of(rule, shape) | {"step": float(count)}, rule.variant(shape)
     due = [timing for timing in rule.spec.timings if is_due(timing, count, values)]
     plan = pipeline.stages(rule.spec, variant, due, first=count == 1)
-    build = functools.partial(pipeline.build_section, rule.spec, variant)
-    interpret_plan(plan, build, [TensorUpdate(arrays, values, count, id)], calls.call, last_two=rule.spec.last_two)
+    interpret_plan(plan, [TensorUpdate(arrays, values, count, id)], calls.call, last_two=rule.spec.last_two)
 
 
 EVERY = list(itertools.product((*SPECS, "drawn"), MODES))
@@ -284,7 +283,6 @@ def test_a_product_takes_in_a_sum_without_a_change_of_a_bit(mode: str, matmul: s
             call = functools.partial(calls.call, how=how)
             interpret_plan(
                 p,
-                functools.partial(pipeline.build_section, rule.spec, variant),
                 [TensorUpdate(arrays, values, 1)],
                 call,
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -75,8 +74,7 @@ def update_by_stages(
 ) -> None:  # fmt: skip
     """An update by the stages, in place."""
     plan = pipeline.stages(spec, variant, _due(spec, count, values), first=count == 1, folds=call is not stage_call)
-    build = functools.partial(pipeline.build_section, spec, variant)
-    interpret_plan(plan, build, tensors, call, last_two=spec.last_two, seed=seed)
+    interpret_plan(plan, tensors, call, last_two=spec.last_two, seed=seed)
 
 
 def difference(

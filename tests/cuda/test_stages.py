@@ -62,9 +62,8 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
     values, variant = values_of(rule, shape) | {"step": float(count)}, rule.variant(shape)
     due = [timing for timing in rule.spec.timings if is_due(timing, count, values)]
     plan = pipeline.stages(rule.spec, variant, due, first=count == 1, folds=False)
-    build = functools.partial(pipeline.build_section, rule.spec, variant)
     own_call = functools.partial(call, how=HOW[rule.matmul])
-    interpret_plan(plan, build, [TensorUpdate(arrays, values, count)], own_call, last_two=rule.spec.last_two)
+    interpret_plan(plan, [TensorUpdate(arrays, values, count)], own_call, last_two=rule.spec.last_two)
 
 
 def host(x: Any) -> Array:

@@ -70,7 +70,7 @@ def built(optimizer: Optimizer, variant: Variant) -> Iterator[Kernel]:
     for due, first in itertools.product(((), optimizer.timings), (False, True)):
         for stage in pipeline.stages(optimizer, variant, due, first=first).walk():
             if isinstance(stage, KernelStage):
-                yield pipeline.build_section(optimizer, variant, stage)
+                yield stage.kernel
 
 
 @pytest.mark.parametrize("example", examples("opt wrong"), ids=str)

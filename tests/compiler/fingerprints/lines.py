@@ -63,7 +63,7 @@ def plans(case: Case, *, folds: bool = True) -> dict[str, Plan]:
 def sections(case: Case, plan: Plan) -> dict[KernelStage, Kernel]:
     """The planned kernels of a plan."""
     stages = dict.fromkeys(x for x in plan.walk() if isinstance(x, KernelStage))
-    return {x: pipeline.plan(pipeline.build_section(read(case.spec), case.variant, x)) for x in stages}
+    return {x: pipeline.plan(x.kernel) for x in stages}
 
 
 def kernels(case: Case, *, folds: bool = True) -> dict[str, list[Kernel]]:
