@@ -45,4 +45,4 @@ def test_effects_of_an_import_of_training_and_of_what_is_asked_for() -> None:
         "exits": ["optgen.threads.pool"],
     }, done.stderr
     if is_kept:  # by glibc
-        assert kept == {"malloc": (False, True), "mallopt": True}
+        assert kept == {"mallopt": True}
