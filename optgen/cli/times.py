@@ -10,13 +10,12 @@ from optgen.diagnostics import Source
 from optgen.ir import Kernel, Variant
 from optgen.model import Optimizer
 from optgen.observer import Observer, ignore
-from optgen.stages.normalize import Turns
 from optgen.stages.plan import KernelStage, LoopStage
 
 COLUMNS = ("operations", "sweeps", "LLVM instructions", "bytes")
 NOTE = """\
 times: of a second compilation; they vary from run to run, the counts do not
-operations: of check, equations; up to fold, stages; from build on, of kernels
+operations: of check, equations; of cut and fold, stages; of all else, instructions of kernels
 bytes: of layout, the arrays between kernels; of object code, machine code"""
 
 
@@ -123,7 +122,6 @@ def counts(made: object) -> dict[str, int]:
     return {}
 
 
-def _number(nodes: Sequence[object]) -> int:
-    """How many nodes, or stages, there are, with those in loops."""
-    inside = (x.nodes if isinstance(x, Turns) else x.body if isinstance(x, LoopStage) else () for x in nodes)
-    return sum(1 + _number(own) for own in inside)
+def _number(stages: Sequence[object]) -> int:
+    """How many stages there are, with those in loops."""
+    return sum(1 + _number(x.body if isinstance(x, LoopStage) else ()) for x in stages)

@@ -8,7 +8,7 @@ Elements have the kernel's compute dtype, all smaller kinds are doubles. A doubl
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from optgen import ir
@@ -19,12 +19,11 @@ from optgen.functions.record import Draw, Inline, Reduction
 from optgen.functions.rounding import to_stored
 from optgen.functions.table import draw_of, elementwise_of, is_draw, is_reduction, reduction_of
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
-from optgen.ir.buffers import entry_index
+from optgen.ir.buffers import buffers, entry_index
 from optgen.ir.expand import Emitter, InstrBuilder
 from optgen.ir.kernel_builder import KernelBuilder
 from optgen.ir.verify import held_type
-from optgen.ir.work import PARAMETER_SIZES, KernelWork, whole_work
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, PHASE, Equation, Kind, Optimizer
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, PHASE, Kind, Optimizer, Program
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
@@ -34,39 +33,39 @@ WORDS: dict[tuple[str, ...], type[ir.Word]] = {(): ir.Word, ("rows",): ir.RowWor
 
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """The kernel of one variant."""
-    return build_work(optimizer, variant, whole_work(optimizer, variant))
+    program = optimizer.program(variant.flags, evaluate=variant.evaluate)
+    own = buffers(optimizer, variant, program)
+    starts = {} if variant.evaluate else late_starts(optimizer, variant, program)
+    return SpecLowering(optimizer, variant, program, own, starts).kernel()
 
 
-def build_work(optimizer: Optimizer, variant: Variant, work: KernelWork) -> Kernel:
-    """The kernel of a part of a variant."""
-    return SpecLowering(optimizer, variant, work).kernel()
-
-
-def _turn_numbers(optimizer: Optimizer) -> Iterator[str]:
-    """The names of the numbers of turns."""
-    for equation in optimizer.update:
-        loop = equation.loop
-        while loop is not None:
-            if loop.index is not None:
-                yield loop.index
-            loop = loop.outer
-
-
-def _span(equation: Equation) -> Span:
-    """The span of an equation; that of its value where a part of an expression became an equation."""
-    return equation.span if equation.span.line else equation.value.span
+def late_starts(optimizer: Optimizer, variant: Variant, program: Program) -> dict[str, Expr]:
+    """What states start from in the first update, by their names."""
+    late = [s for s in program.states if optimizer.starts_in(s, variant.flags)]
+    return {s.name: x for s in late if (x := optimizer.start(s)) is not None}
 
 
 class SpecLowering(KernelBuilder):
-    def __init__(self, optimizer: Optimizer, variant: Variant, work: KernelWork) -> None:
-        super().__init__(variant, work.buffers)
-        self.optimizer = optimizer
-        self.work = work
+    """`starts` are what states start from in this update, by their names."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        variant: Variant,
+        program: Program,
+        buffers: Sequence[Buffer],
+        starts: Mapping[str, Expr],
+    ) -> None:
+        super().__init__(variant, buffers)
+        self.optimizer, self.program, self.starts = optimizer, program, starts
+        states = [s.name for s in program.states]
+        self.stored = {"out": "w'"} if variant.evaluate else {name: f"{name}'" for name in ("w", *states)}
+        """The names of what is stored, by buffers."""
+        self.stored |= {"copy": "w'"} if variant.master and not variant.evaluate else {}
         self.spans: dict[str, Span] = {}  # of the equations, by the keys of their targets
         self.values: dict[str, Value] = {}
-        self.kinds = dict(work.kinds)
+        self.kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in program.states}
         self.hyper = (*optimizer.all_params, *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
-        self.hyper += (*PARAMETER_SIZES.values(), *dict.fromkeys(_turn_numbers(optimizer)))
         self.entries = {s.name: s.entries for s in optimizer.states}
         # Draws count in text order over all variants, so that a flag changes no other draw.
         values = [*optimizer.starts(), *(q.value for q in optimizer.update)]
@@ -75,14 +74,14 @@ class SpecLowering(KernelBuilder):
 
     def kernel(self) -> Kernel:
         self.equations()
-        for name, key in self.work.stored.items():
+        for name, key in self.stored.items():
             self.span = self.spans.get(key)
             value = self.name(Name(key.removesuffix("'"), key.endswith("'"), Span(0, 0, 0)))
-            if key != name and value == self.values.get(name) and name not in self.work.starts:  # m' = m
+            if key != name and value == self.values.get(name) and name not in self.starts:  # m' = m
                 self.buffers[name] = replace(self.buffers[name], written=False)
             else:
                 buffer = self.buffers[name]
-                place = self.written(buffer) if buffer.entries else None
+                place = self.place(buffer, Index(0)) if buffer.entries else None
                 if name == "w" and self.variant.weights == "kahan" and not self.variant.evaluate:
                     value = self.compensated(self.element(value))
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(buffer, value), place), self.span))
@@ -91,14 +90,14 @@ class SpecLowering(KernelBuilder):
         hyper = tuple(name for name in self.hyper if name in read)
         phases = (Phase("update", tuple(self.instrs)),)
         name, dtype, buffers = self.optimizer.name, self.variant.dtype, tuple(self.buffers.values())
-        return Kernel(name, dtype, buffers, hyper, phases, self.work.advances, self.optimizer.last_two)
+        return Kernel(name, dtype, buffers, hyper, phases, not self.variant.evaluate, self.optimizer.last_two)
 
     def equations(self) -> None:
         """Lower the equations, in order."""
-        kept = set(self.work.stored.values())
-        for equation in self.work.equations:
+        kept = set(self.stored.values())
+        for equation in self.program.equations:
             key = equation.target.key
-            self.span = self.spans[key] = _span(equation)
+            self.span = self.spans[key] = equation.span
             value = self.lower(equation.value)
             if key in kept and self.compute == "f64" and self.kinds.get(key) is Kind.ELEM:
                 value = self.flushed(value)
@@ -131,15 +130,12 @@ class SpecLowering(KernelBuilder):
 
     def first_use(self, name: Name) -> Value:
         id = name.id
-        if name.key in self.work.reads:
-            buffer = self.buffers[self.work.reads[name.key]]
-            return self.emit(ir.Load(buffer.name, self.written(buffer) if buffer.entries else None), name.key)
         if name.at is not None or (id in self.buffers and self.buffers[id].entries):
             return self.entry(name)
         if id == "grad":
             return self.gradient()
-        if id in self.work.starts:
-            return self.started(id, self.work.starts[id])
+        if id in self.starts:
+            return self.started(id, self.starts[id])
         if id in self.buffers:
             return self.emit(ir.Load(id), id)
         if id == "g":
@@ -153,21 +149,16 @@ class SpecLowering(KernelBuilder):
         assert id in self.hyper, id
         if id in self.optimizer.per_parameter and id not in PER_PARAMETER:
             return self.emit(ir.OwnHyper(id), id)
-        return self.emit(ir.Hyper(PARAMETER_SIZES[id] if self.work.own_sizes and id in DIMENSIONS else id), id)
+        return self.emit(ir.Hyper(id), id)
 
     def entry(self, name: Name) -> Value:
-        """An entry of a history, or of an array that a loop has filled."""
+        """An entry of a history."""
         index = Index(0) if name.at is None else entry_index(name.at, self.entries.get(name.id, ""))
         key = name.key if name.at is not None and name.key in self.buffers else name.id
         if key not in self.values:
             buffer = self.buffers[key]
-            place = self.sum(index, self.const(float(index.constant))) if buffer.turn else self.place(buffer, index)
-            self.values[key] = self.emit(ir.Load(key, place), key)
+            self.values[key] = self.emit(ir.Load(key, self.place(buffer, index)), key)
         return self.values[key]
-
-    def written(self, buffer: Buffer) -> Value:
-        """The number of the entry that is written, of a history or an array."""
-        return self.load(buffer.turn) if buffer.turn else self.place(buffer, Index(0))
 
     def place(self, buffer: Buffer, index: Index) -> Value:
         """The number of an entry in memory: update t writes the one of (t - 1) mod n. `eval:` follows an update."""
@@ -183,10 +174,6 @@ class SpecLowering(KernelBuilder):
         for term, k in index.terms:
             start = self.emit(ir.Add(start, self.emit(ir.Mul(self.const(float(k)), self.load(term)))))
         return start
-
-    def extent(self, dimension: str) -> Value:
-        """A size of the matrices that the kernel is over."""
-        return self.emit(ir.Hyper(dimension)) if self.work.own_sizes else self.load(dimension)
 
     def started(self, state: str, start: Expr) -> Value:
         """The value of a state before the equations: in the first update, what it starts from.
@@ -314,14 +301,14 @@ class SpecLowering(KernelBuilder):
         """How many values a reduction of values of this type folds."""
         kind = of.kind
         if scope in ("row", "col"):
-            return self.extent("cols" if scope == "row" else "rows")
+            return self.load("cols" if scope == "row" else "rows")
         if scope == "matrix":
-            lines = self.extent("cols" if kind is Kind.COL else "rows")
-            return self.emit(ir.Mul(lines, self.extent("cols"))) if kind is Kind.ELEM else lines
+            lines = self.load("cols" if kind is Kind.COL else "rows")
+            return self.emit(ir.Mul(lines, self.load("cols"))) if kind is Kind.ELEM else lines
         dimension = {Kind.ROW: "rows", Kind.COL: "cols", Kind.ELEM: "size"}.get(kind)
-        each = self.extent(dimension) if dimension is not None else self.const(1.0)
+        each = self.load(dimension) if dimension is not None else self.const(1.0)
         if self.optimizer.last_two and kind in (Kind.ROW, Kind.COL):
-            each = self.emit(ir.Mul(each, self.extent("matrices")))
+            each = self.emit(ir.Mul(each, self.load("matrices")))
         return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
 
     def last_drawn(self, every: Expr, first: Expr) -> Value:

@@ -48,7 +48,7 @@ def plan(
     """The stages of an update with these timings; `first`: the one that starts states. With `folds`, products take in
     sweeps that only add to them, which changes no bit."""
     whole = live(build_whole(optimizer, variant, due, first=first))
-    observe("lower", whole)
+    observe("whole", whole)
     exact = {b.name for b in whole.buffers if is_exact(b, whole.compute)}
     kernel, symmetric = oriented(whole, exact)
     observe("orient", kernel)

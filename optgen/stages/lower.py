@@ -6,10 +6,10 @@ A value has the dimensions that the language gives it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 from optgen import ir
 from optgen.expressions import Binary, Call, Expr, Name, Transpose, children, is_grouped, with_children
@@ -19,12 +19,11 @@ from optgen.functions.table import reduction_of
 from optgen.groups import is_group, lines_of
 from optgen.ir import Instr, Kernel, Value, Variant
 from optgen.ir.buffers import buffers
-from optgen.ir.build import WORDS, ScopedFolding, SpecLowering
+from optgen.ir.build import WORDS, ScopedFolding, SpecLowering, late_starts
 from optgen.ir.verify import verify
-from optgen.ir.work import KernelWork
 from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import base_names, infer_values, kind_of, never, silent, value_of
-from optgen.lang.loops import loop_at
+from optgen.lang.loops import loop_at, loops_around
 from optgen.model import AXES, Equation, Kind, Loop, Optimizer, Program, Timing
 from optgen.stages.folding import TreeFolding
 from optgen.stages.plan import GROUPED
@@ -36,22 +35,16 @@ Axes = tuple[str, ...]
 def build_whole(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Kernel:
     """The kernel of an update with these timings; `first`: the one that starts states."""
     program = optimizer.program(variant.flags, due=due)
-    late = [s for s in program.states if first and optimizer.starts_in(s, variant.flags)]
-    starts = {s.name: x for s in late if (x := optimizer.start(s)) is not None}
-    stored = {name: f"{name}'" for name in ("w", *(s.name for s in program.states))}
-    stored |= {"copy": "w'"} if variant.master else {}
+    starts = late_starts(optimizer, variant, program) if first else {}
     dims = {s.name: s.dims for s in program.states}
-    own = tuple(
-        replace(b, starts_late=False, dims=dims.get(b.memory, b.dims)) for b in buffers(optimizer, variant, program)
-    )
-    work = KernelWork(program.equations, own, stored, {}, starts=starts)
-    kernel = _Whole(optimizer, variant, work, program).kernel()
+    own = [replace(b, starts_late=False, dims=dims.get(b.memory, b.dims)) for b in buffers(optimizer, variant, program)]
+    kernel = _Whole(optimizer, variant, program, own, starts).kernel()
     return verify(replace(kernel, orientation=_orientation(program, kernel)))
 
 
 class _Whole(SpecLowering):
-    def __init__(self, optimizer: Optimizer, variant: Variant, work: KernelWork, program: Program) -> None:
-        super().__init__(optimizer, variant, work)
+    def __init__(self, optimizer: Optimizer, variant: Variant, program: Program, *more: Any) -> None:
+        super().__init__(optimizer, variant, program, *more)
         self.numbers = itertools.count()
         self.used: set[str] = set()
         """The names of values that were loaded."""
@@ -63,12 +56,12 @@ class _Whole(SpecLowering):
         self.apart: dict[str, ir.Op] = {}
         """Conditions of groups, and values of groups in other dtypes than double, by their names."""
         groups = [axis for kind in self.known.values() if kind is not None for axis in kind.axes if is_group(axis)]
-        self.hyper += tuple(dict.fromkeys((*groups, *program.groups)))
+        self.hyper += tuple(dict.fromkeys((*_turn_numbers(program), *groups, *program.groups)))
 
     # ------------------------------------------------------------ equations and loops
 
     def equations(self) -> None:
-        self.turns(self.work.equations, 0)
+        self.turns(self.program.equations, 0)
 
     def turns(self, equations: tuple[Equation, ...], level: int) -> None:
         """Lower equations, of which those in the `level`-th loop around them stand together."""
@@ -92,7 +85,7 @@ class _Whole(SpecLowering):
             self.instrs.append(Instr(None, ir.Put(target.id, turn, value), self.span))
             return
         key = target.key
-        if self.compute == "f64" and key in self.work.stored.values() and self.axes(target)[1:]:
+        if self.compute == "f64" and key in self.stored.values() and self.axes(target)[1:]:
             value = self.flushed(value)
         self.values[key] = self.rename(value, key)
 
@@ -296,6 +289,12 @@ class _Whole(SpecLowering):
         number = self.draws[call.span.line, call.span.column]
         made = WORDS.get(call.dims)
         return made(number, held) if made is not None else ir.MatrixWord(number, held, " x ".join(call.dims))
+
+
+def _turn_numbers(program: Program) -> Iterator[str]:
+    """The names of the numbers of turns."""
+    for equation in program.equations:
+        yield from (loop.index for loop in loops_around(equation.loop) if loop.index is not None)
 
 
 def _orientation(program: Program, kernel: Kernel) -> tuple[Axes, ...]:

@@ -22,7 +22,7 @@ from optgen.stages.plan import GROUPED
 
 _SYMMETRIC = ("inverse_root", "diag")
 """Functions whose results are symmetric matrices, as identities of squares are."""
-_LEAVES = (ir.Load, ir.Const, ir.Hyper, ir.Count, ir.Get, ir.RowNumber, ir.ColumnNumber, ir.Word)
+_LEAVES = (ir.Load, ir.Const, ir.Hyper, ir.Count, ir.Get)
 
 
 def oriented(kernel: Kernel, exact: Collection[str]) -> tuple[Kernel, set[str]]:

@@ -21,8 +21,7 @@ from optgen.stages.plan import PARAMETER, Axes
 
 PARAMETER_SIZES = {name: f"parameter.{name}" for name in DIMENSIONS}
 """The sizes of a parameter, in a kernel over other matrices."""
-_WORDS = {Kind.ELEM: ir.Word, Kind.ROW: ir.RowWord, Kind.COL: ir.ColumnWord}
-_NUMBERS = {Kind.ROW: ir.RowNumber, Kind.COL: ir.ColumnNumber}
+_WORDS: Mapping[Kind, type[ir.Word]] = {Kind.ELEM: ir.Word, Kind.ROW: ir.RowWord, Kind.COL: ir.ColumnWord}
 
 
 def relative_kind(axes: Axes, domain: Axes, otherwise: Kind) -> Kind:
@@ -90,8 +89,6 @@ class SectionBuilder(KernelBuilder):
             case ir.Word(draw=draw, held=held):
                 made = _WORDS[relative_kind(result.type.axes, self.domain, Kind.ELEM)]
                 return self.named(made(draw, None if held is None else self.read(held)), result)
-            case ir.RowNumber() | ir.ColumnNumber():
-                return self.named(_NUMBERS[relative_kind(result.type.axes, self.domain, Kind.ROW)](), result)
             case ir.Hyper(name=name) if name in DIMENSIONS and self.domain != PARAMETER:
                 return self.named(replace(op, name=PARAMETER_SIZES[name]), result)
             case ir.Reduce(x=x):
@@ -124,8 +121,8 @@ class SectionBuilder(KernelBuilder):
         """A value, repeated for each element, row or column, of which a reduction counts it once for each."""
         if x.type.kind is kind:
             return x
-        lines = [self.emit(_NUMBERS[k]()) for k in (Kind.ROW, Kind.COL) if kind in (k, Kind.ELEM)]
-        known = lines[0] if len(lines) == 1 else self.emit(ir.Add(*lines))
+        known = self.row_number() if kind is not Kind.COL else self.column_number()
+        known = self.emit(ir.Add(known, self.column_number())) if kind is Kind.ELEM else known
         return self.emit(ir.Select(self.emit(ir.Compare("eq", known, known)), x, x))
 
     # ------------------------------------------------------------ arrays that loops fill
