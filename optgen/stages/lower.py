@@ -164,6 +164,12 @@ class _Whole(SpecLowering):
             self.apart[made.id] = op
         return made
 
+    def rename(self, value: Value, id: str) -> Value:
+        named = super().rename(value, id)
+        if value.id in self.apart:
+            self.apart[named.id] = self.apart[value.id]
+        return named
+
     def spread(self, x: Value) -> Value:
         """A value of groups, repeated for rows or columns. Conditions are those of what is compared, as no array holds
         them."""

@@ -5,7 +5,7 @@ Kinds are relative to the dimensions: in a kernel over `r x cols`, a value of `c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from optgen import ir
@@ -56,16 +56,28 @@ class SectionBuilder(KernelBuilder):
         phases = (Phase("update", tuple(self.instrs)),)
         return Kernel(whole.name, whole.dtype, tuple(self.buffers.values()), hyper, phases, False, whole.last_two)
 
-    def add_with(self, instr: Instr) -> None:
+    def add(self, instr: Instr) -> None:
         """Add an instruction of the whole kernel, behind the light ones that it reads."""
-        pending = [instr]
+        self.need(ir.operands(instr.op))
+        self.one(instr)
+
+    def need(self, values: Iterable[Value]) -> None:
+        """Add the light instructions of values, each behind what it reads."""
+        pending = [self.light[v.id] for v in values if v.id in self.light]
+        pending.reverse()
         while pending:
-            last = pending[-1]
-            missing = [v.id for v in ir.operands(last.op) if v.id in self.light and v.id not in self.values]
+            instr = pending[-1]
+            assert instr.result is not None
+            missing = [self.light[v.id] for v in ir.operands(instr.op) if self._is_missing(v)]
             if missing:
-                pending += [self.light[id] for id in reversed(missing)]
-            elif (done := pending.pop()).result is None or done.result.id not in self.values:
-                self.one(done)
+                pending += reversed(missing)
+            else:
+                pending.pop()
+                if instr.result.id not in self.values:
+                    self.one(instr)
+
+    def _is_missing(self, v: Value) -> bool:
+        return v.id in self.light and v.id not in self.values
 
     def one(self, instr: Instr) -> None:
         op, result, self.span = instr.op, instr.result, instr.span
