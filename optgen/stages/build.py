@@ -282,10 +282,10 @@ class _Planner:
         buffers = [self._buffer(name, section.domain, name in written, columns) for name in found]
         builder = SectionBuilder(self.variant, buffers, section.domain, reads, block.light)
         for node in section.nodes:
-            builder.add(node.instr)
+            builder.include(node.instr)
         builder.need(v for x in stores for v in ir.operands(x))  # all is read before anything is stored
         for store in stores:
-            builder.add(Instr(None, store))
+            builder.include(Instr(None, store))
         for key in kept:
             builder.store(self.name(key), builder.values[key])
         return KernelStage(section.domain, verify(builder.kernel(self.whole)))

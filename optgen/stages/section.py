@@ -56,7 +56,7 @@ class SectionBuilder(KernelBuilder):
         phases = (Phase("update", tuple(self.instrs)),)
         return Kernel(whole.name, whole.dtype, tuple(self.buffers.values()), hyper, phases, False, whole.last_two)
 
-    def add(self, instr: Instr) -> None:
+    def include(self, instr: Instr) -> None:
         """Add an instruction of the whole kernel, behind the light ones that it reads."""
         self.need(ir.operands(instr.op))
         self.one(instr)
