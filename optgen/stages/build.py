@@ -49,8 +49,9 @@ def plan(
     sweeps that only add to them, which changes no bit."""
     whole = live(build_whole(optimizer, variant, due, first=first))
     observe("whole", whole)
-    exact = {b.name for b in whole.buffers if is_exact(b, whole.compute)}
-    kernel, symmetric = oriented(whole, exact)
+    exact = {b.name for b in whole.buffers if _is_exact(b, whole.compute)}
+    grouped = {b.name for b in whole.buffers if any(map(is_group, b.dims)) and not b.entries}
+    kernel, symmetric = oriented(whole, exact | grouped)
     observe("orient", kernel)
     planner = _Planner(kernel, symmetric, variant, exact)
     stages = planner.plan()
@@ -61,14 +62,17 @@ def plan(
     return Plan(stages, tuple(planner.arrays.values()), planner.places)
 
 
-def is_exact(b: Buffer, compute: ir.DType) -> bool:
-    """Whether a buffer is one array that keeps every bit of its values, and that a call can take: numbers, groups, and
-    elements in the dtype of the arithmetic."""
-    axes = Type(b.kind, "f64", b.dims).axes
+def _is_exact(b: Buffer, compute: ir.DType) -> bool:
+    """Whether a buffer is one array that keeps every bit of its values: numbers, and elements in the dtype of the
+    arithmetic."""
+    axes = _axes(b)
     if b.entries or ir.is_gradient(b.name):
         return False
-    is_small = not axes or (len(axes) == 1 and is_group(axes[0]))
-    return is_small or (len(axes) == 2 and not b.is_scale and b.format.array_dtype == _STORAGE[compute])
+    return not axes or (len(axes) == 2 and not b.is_scale and b.format.array_dtype == _STORAGE[compute])
+
+
+def _axes(b: Buffer) -> Axes:
+    return Type(b.kind, "f64", b.dims).axes
 
 
 @dataclass
@@ -215,7 +219,7 @@ class _Planner:
         name, (key, *_) = store.buffer, (*block.expanded([store.value.id])[0], store.value.id)
         k = block.producers[key]
         node, level = block.nodes[k], block.levels[k]
-        axes = Type(self.buffers[name].kind, "f64", self.buffers[name].dims).axes
+        axes = _axes(self.buffers[name])
         domain = node.domain or (home(axes) if len(axes) == 1 else axes or PARAMETER)
         last = self._last_read(block, name, domain)
         is_own, is_call = name in self.exact and key == store.value.id, node.domain is None
@@ -300,7 +304,7 @@ class _Planner:
         """A buffer of a kernel over these dimensions."""
         if name not in self.arrays:
             buffer = self.buffers[name]
-            kind = relative_kind(Type(buffer.kind, "f64", buffer.dims).axes, domain, buffer.kind)
+            kind = relative_kind(_axes(buffer), domain, buffer.kind)
             return replace(buffer, written=written or buffer.is_scale, kind=kind, dims=())
         array = self.arrays[name]
         is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
@@ -314,9 +318,7 @@ class _Planner:
     def matrices(self) -> set[str]:
         """The arrays of matrices that a call can read."""
         found = {key for key, array in self.arrays.items() if len(array.axes) == 2}
-        found |= {
-            name for name in self.exact if len(Type(self.buffers[name].kind, "f64", self.buffers[name].dims).axes) == 2
-        }
+        found |= {name for name in self.exact if len(_axes(self.buffers[name])) == 2}
         return found | {key for key, place in self.places.items() if place in found}
 
     def symmetric(self) -> set[str]:
