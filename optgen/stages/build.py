@@ -216,8 +216,8 @@ class _Planner:
                 self._store_state(block, sections, store)
 
     def _store_state(self, block: Block, sections: dict[tuple[int, Axes], _Section], store: ir.Store) -> None:
-        name, (key, *_) = store.buffer, (*block.expanded([store.value.id])[0], store.value.id)
-        k = block.producers[key]
+        (key,) = block.expanded([store.value.id])[0]  # the value, or that which a rounding begins with
+        name, k = store.buffer, block.producers[key]
         node, level = block.nodes[k], block.levels[k]
         axes = _axes(self.buffers[name])
         domain = node.domain or (home(axes) if len(axes) == 1 else axes or PARAMETER)

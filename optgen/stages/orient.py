@@ -95,6 +95,8 @@ class _Orient:
                 return
         turned = [self.is_turned(v.type.axes) for v in ir.operands(op)]
         op = ir.with_operands(op, self.value)
+        if any(map(self.is_light.is_lost, ir.operands(op))):
+            op = ir.with_operands(op, self.rounded)
         if isinstance(op, ir.Reduce) and turned[0]:
             op = replace(op, scope={"row": "col", "col": "row"}.get(op.scope, op.scope))  # type: ignore[arg-type]
         elif isinstance(op, ir.Triangle) and turned[0]:
@@ -114,7 +116,7 @@ class _Orient:
         instr = Instr(made, op, self.span)
         self.instrs.append(instr)
         is_light = self.is_light(instr)
-        if is_light or isinstance(op, ir.Reduce | ir.MatrixCall):
+        if (is_light and not isinstance(op, ir.Get)) or isinstance(op, ir.Reduce | ir.MatrixCall):
             self.made[op, made.type] = made
         is_exact = isinstance(op, ir.Load) and op.buffer in self.exact
         if is_exact or isinstance(op, ir.MatrixCall | ir.Keep) or (made.type.is_element and not is_light):
@@ -137,6 +139,12 @@ class _Orient:
         if isinstance(op, ir.Triangle | ir.Reduce) or len(made.type.axes) != 2:
             return False
         return bool(arrays) and all(v.id in self.symmetric for v in arrays)
+
+    def rounded(self, v: Value) -> Value:
+        """The weight that meets what the last rounding lost: a value of its own, as what is stored is computed from
+        it."""
+        is_own = v.id in self.direct and v.id not in self.leaves
+        return v if is_own or not v.type.is_element or self.is_light.is_lost(v) else self.keep(v, v.type)
 
     # ------------------------------------------------------------ orientation
 
