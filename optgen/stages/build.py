@@ -57,7 +57,7 @@ def plan(
     stages = planner.plan()
     observe("cut", stages)
     if folds:
-        stages = folded(stages, planner.arrays, planner.matrices(), planner.symmetric())
+        stages = folded(stages, planner.matrices(), planner.symmetric(), planner.places)
         observe("fold", stages)
     return Plan(stages, tuple(planner.arrays.values()), planner.places)
 

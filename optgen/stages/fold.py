@@ -23,12 +23,12 @@ Term = tuple[Expr, str]
 
 
 def folded(
-    stages: Sequence[Stage], arrays: Collection[str], matrices: Collection[str], symmetric: Collection[str]
+    stages: Sequence[Stage], matrices: Collection[str], symmetric: Collection[str], places: Mapping[str, str]
 ) -> tuple[Stage, ...]:
-    """The stages with such sweeps in the place of their products. `arrays` are the keys of the workspace; `matrices`
-    are those of matrices that a call can read, and `symmetric` those of symmetric ones."""
+    """The stages with such sweeps in the place of their products. `matrices` are the keys of matrices that a call can
+    read and write, `symmetric` those of symmetric ones, and `places` the buffers of keys that have no array."""
     read = Counter(key for stage in walk_stages(tuple(stages)) for key in _reads(stage))
-    return _Fold(read, arrays, matrices, symmetric).stages(stages)
+    return _Fold(read, matrices, symmetric, places).stages(stages)
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class _Fold:
     """`read` has how many stages read each array."""
 
     read: Counter[str]
-    arrays: Collection[str]
     matrices: Collection[str]
     symmetric: Collection[str]
+    places: Mapping[str, str]
 
     def stages(self, stages: Sequence[Stage]) -> tuple[Stage, ...]:
         found: list[Stage] = []
@@ -57,7 +57,7 @@ class _Fold:
     def sum(self, stage: KernelStage, before: Sequence[Stage]) -> tuple[int, CallStage] | None:
         """The product that a kernel only adds to, by its number among the stages before, and what takes its place."""
         added = _sum(stage.kernel)
-        if added is None or added[0] not in self.arrays:
+        if added is None or added[0] not in self.matrices:
             return None
         key, terms = added
         for k in reversed(range(len(before))):
@@ -68,9 +68,17 @@ class _Fold:
             if product != call.target or z == product or z not in self.matrices or self.read[product] > 1:
                 continue
             known = all(z not in _writes(later) for later in before[k:])
+            known &= self._is_free(key, z, before[k:])
             if known and (not call.symmetric or {key, z} <= {*self.symmetric}):
                 return k, replace(call, operands=(*call.operands, Operand(z)), target=key, numbers=(alpha, beta))
         return None
+
+    def _is_free(self, key: str, z: str, stages: Sequence[Stage]) -> bool:
+        """Whether stages, the first of which is to write to an array, know nothing of it but that."""
+        memory = {
+            self.places.get(x, x) for stage in walk_stages(tuple(stages)) for x in (*_reads(stage), *_writes(stage))
+        }
+        return self.places.get(key, key) not in memory | {self.places.get(z, z)}
 
 
 def _sum(kernel: Kernel) -> tuple[str, tuple[Term, Term]] | None:
