@@ -89,7 +89,8 @@ def _check_phases(draft: Draft, scope: Scope) -> None:
     """Several phases, or none."""
     if len(draft.phases) == 1 and not draft.broken:
         name, span = next(iter(draft.phases.items()))
-        scope.report("E110", f"'{name}' is the only phase", span, "write 'update:' in its place", "phase")
+        help = "write 'update:' in its place; phases are for steps with several gradients"
+        scope.report("E110", f"'{name}' is the only phase", span, help, "phase")
 
 
 def _check_definitions(draft: Draft, scope: Scope) -> None:

@@ -95,6 +95,9 @@ def _value_missing(line: Line, token: Token, previous: Token) -> LineError:
     if token.type == "BOOL" and line.tokens[0].type == "STATE":
         help = f"a state is a number: state {line.tokens[1].text} = 0"
         return LineError("E105", f"{_shown(token)} cannot stand behind {_shown(previous)}", token.span, help)
+    if token.type == "BOOL" and _in_brackets(line, token):
+        help = "true and false are values of flags; a condition is a comparison, as a > b, and a number 1 or 0"
+        return LineError("E105", f"'{token.text}' cannot stand in an expression", token.span, help, "conditions")
     if token.type == "BOOL":
         help = "write the flag alone: 'if amsgrad' or 'if not amsgrad'"
         section = "guards" if line.tokens[0].type == "NAME" else None
@@ -136,6 +139,8 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     if token.type in ("IF", "OTHERWISE") and "CLOSE" in expected:
         help = "a guard ends the line and chooses code; to choose a value, write where(condition, a, b)"
         return LineError("E105", f"{found} inside brackets", token.span, help, "guards")
+    if token.type == "EVERY" and "CLOSE" in expected:
+        return LineError("E105", f"{found} inside brackets", token.span, "a timing stands behind the value", "every")
     if token.type in ("NAME", "NUMBER", "OPEN") and in_expression and previous.type in ("NAME", "NUMBER", "CLOSE"):
         return _no_operator(line, token, previous)
     behind = f"{found} cannot stand behind {_shown(previous)}"
@@ -154,6 +159,8 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     if token.text in KEYWORDS and "NAME" in expected and not in_expression:
         return _keyword(token)
     help = _form(line) if previous.type == "COLON" else _wanted(line, expected)
+    if in_expression and "CLOSE" in expected:
+        help = f"write an operator{', a comma' * ('COMMA' in expected)} or a closing bracket here"
     if line.tokens[0].type == "STATE" and token.type in ("OPEN", "ADD", "MULTIPLY", "POWER"):
         before = [t.type for t in line.tokens if t.span < token.span]
         if "COLON" in before and "EQUAL" not in before:
@@ -174,10 +181,19 @@ def _called(line: Line, token: Token) -> str | None:
     return None
 
 
+def _in_brackets(line: Line, token: Token) -> bool:
+    """Whether a bracket is open where a token stands."""
+    before = [t.type for t in line.tokens if t.span < token.span]
+    return before.count("OPEN") > before.count("CLOSE")
+
+
 def _no_operator(line: Line, token: Token, previous: Token) -> LineError:
     near = suggest(token.text, ("otherwise",)) or suggest(previous.text, ("where",))
-    if token.text in ("else", "unless", "when"):
-        near = "a guard is 'if FLAG' or 'otherwise', at the end of the line; where(condition, a, b) chooses a value"
+    chooses = token.text in ("else", "unless", "when")
+    inside = _in_brackets(line, token)
+    if chooses:
+        near = "where(condition, a, b) chooses a value"
+        near = near if inside else f"a guard is 'if FLAG' or 'otherwise', at the end of the line; {near}"
     called = token if token.text == "where" else previous
     if called.text in FUNCTIONS:
         near = f"write {FUNCTIONS[called.text].usage}"
@@ -186,7 +202,7 @@ def _no_operator(line: Line, token: Token, previous: Token) -> LineError:
     help = near or f"write an operator between '{previous.text}' and '{token.text}'"
     if line.tokens[0].type != "NAME":
         help = _form(line)
-    section = "guards" if token.text in ("else", "unless", "when") and line.tokens[0].type == "NAME" else None
+    section = ("conditions" if inside else "guards") if chooses and line.tokens[0].type == "NAME" else None
     behind = f"{_shown(token)} cannot stand behind {_shown(previous)}"
     return LineError("E105", behind, token.span, help, section)
 
