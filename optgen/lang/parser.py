@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import Expr, Number, children
-from optgen.lang.actions import (
-    Actions,
+from optgen.lang.actions import Actions
+from optgen.lang.expression_actions import LineError
+from optgen.lang.grammar import LineParser
+from optgen.lang.statements import (
     Axes,
     Cite,
     Definition,
@@ -28,8 +30,6 @@ from optgen.lang.actions import (
     Statement,
     Version,
 )
-from optgen.lang.expression_actions import LineError
-from optgen.lang.grammar import LineParser
 from optgen.lang.syntax import BLOCKS, HEADS, KEYWORDS, MAX_ERRORS, Line, begins_statement, read_lines
 from optgen.model import PHASE, Equation, Flag, Input, Loop, Param, Require, StateDecl
 
