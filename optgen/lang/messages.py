@@ -136,11 +136,12 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     if token.type == "EQUAL" and in_expression:
         help = "write '=='" if "CLOSE" in expected else "a line defines one name; '==' compares"
         return LineError("E105", "'=' defines, it does not compare", token.span, help, "conditions")
-    if token.type in ("IF", "OTHERWISE") and "CLOSE" in expected:
-        help = "a guard ends the line and chooses code; to choose a value, write where(condition, a, b)"
-        return LineError("E105", f"{found} inside brackets", token.span, help, "guards")
-    if token.type == "EVERY" and "CLOSE" in expected:
-        return LineError("E105", f"{found} inside brackets", token.span, "a timing stands behind the value", "every")
+    if token.type in ("IF", "OTHERWISE", "EVERY") and "CLOSE" in expected:
+        help, section = "a timing stands behind the value", "every"
+        if token.type != "EVERY":
+            help = "a guard ends the line and chooses code; to choose a value, write where(condition, a, b)"
+            section = "guards"
+        return LineError("E105", f"{found} inside brackets", token.span, help, section)
     if token.type in ("NAME", "NUMBER", "OPEN") and in_expression and previous.type in ("NAME", "NUMBER", "CLOSE"):
         return _no_operator(line, token, previous)
     behind = f"{found} cannot stand behind {_shown(previous)}"
@@ -159,8 +160,6 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     if token.text in KEYWORDS and "NAME" in expected and not in_expression:
         return _keyword(token)
     help = _form(line) if previous.type == "COLON" else _wanted(line, expected)
-    if in_expression and "CLOSE" in expected:
-        help = f"write an operator{', a comma' * ('COMMA' in expected)} or a closing bracket here"
     if line.tokens[0].type == "STATE" and token.type in ("OPEN", "ADD", "MULTIPLY", "POWER"):
         before = [t.type for t in line.tokens if t.span < token.span]
         if "COLON" in before and "EQUAL" not in before:
@@ -217,9 +216,12 @@ def _keyword(token: Token) -> LineError:
 
 
 def _wanted(line: Line, expected: set[str]) -> str:
-    """What is expected, if that is one token; else the form of the whole line."""
+    """What is expected, if that is one token, or the expression of a bracket goes on; else the form of the whole
+    line."""
     if len(expected) == 1 and (only := next(iter(expected))) in _EXPECTED:
         return f"{_EXPECTED[only]} is needed here"
+    if {"OR", "CLOSE"} <= expected:
+        return f"write an operator{', a comma' * ('COMMA' in expected)} or a closing bracket here"
     return _form(line)
 
 
