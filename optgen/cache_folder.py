@@ -11,6 +11,10 @@ UNUSED = "it cannot be made, or is not a folder that is yours and closed to othe
 """Why `folder` is None, in the words of errors."""
 
 
+class VariableError(ValueError):
+    """An environment variable cannot be gone by. The message begins with its name, as no parameter is to blame."""
+
+
 def place() -> Path:
     """The path of the folder: `$OPTGEN_CACHE_DIR`, or `optgen` in the user's cache folder."""
     chosen = os.environ.get("OPTGEN_CACHE_DIR")
@@ -25,14 +29,14 @@ def folder() -> Path | None:
 
 def debug_folder() -> Path | None:
     """The folder `$OPTGEN_DEBUG_DIR`, made if it is missing; None if the variable is not set. With it, kernels know the
-    lines of their equations, and are loaded from shared libraries there. ValueError for one that cannot be made, or is
-    open to others: its code is executed."""
+    lines of their equations, and are loaded from shared libraries there. VariableError for one that cannot be made, or
+    is open to others: its code is executed."""
     chosen = os.environ.get("OPTGEN_DEBUG_DIR")
     if not chosen:
         return None
     path = _made(Path(os.path.expanduser(chosen)))
     if path is None:
-        raise ValueError(f"OPTGEN_DEBUG_DIR={chosen}: {UNUSED}")
+        raise VariableError(f"OPTGEN_DEBUG_DIR={chosen}: {UNUSED}")
     return path.absolute()
 
 

@@ -1,19 +1,41 @@
 """The checked model of an optimizer: the result of the front end, on which all later stages work.
 
-A model holds all flag variants; `Optimizer.program(flags)` is one of them, as a straight line of equations.
+A model holds all flag variants; `Optimizer.program(flags)` is one of them, as a straight line of equations. What its
+lines declare and define is in `declarations.py`, whose names are also names of this module.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from importlib import import_module
 from typing import Any
 
+from optgen.declarations import (
+    AXES,
+    COUNTS,
+    DIMENSIONS,
+    EPSILON,
+    PER_PARAMETER,
+    PHASE,
+    RESERVED_PARAMS,
+    Equation,
+    Flag,
+    Flags,
+    FlagValue,
+    Input,
+    Interval,
+    Kind,
+    Loop,
+    Param,
+    Require,
+    StateDecl,
+    Timing,
+    flags_text,
+    kind_of_dims,
+)
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import (
     Call,
@@ -30,234 +52,15 @@ from optgen.functions.matrices import is_of_matrices
 from optgen.groups import is_group, param_of
 from optgen.truth import partial_truth, truth
 
+__all__ = [
+    "AXES", "COUNTS", "DIMENSIONS", "EPSILON", "MAX_DRAWS", "PER_PARAMETER", "PHASE", "RESERVED_PARAMS", "Equation",
+    "Flag", "FlagValue", "Flags", "Input", "Interval", "Kind", "Loop", "Optimizer", "Param", "Program", "Require",
+    "StateDecl", "Timing", "flags_text", "kind_of_dims",
+]  # fmt: skip
+
 MAX_DRAWS = 2048
 """The largest number of draws in a spec. A draw id has 12 bits: the lower half of the ids are draws, the upper half are
 for random rounding."""
-
-
-class Kind(Enum):
-    """How many values a name has, and when they are known (docs/language.md, "kinds")."""
-
-    UNIFORM = "uniform"  # a host value that is the same for all parameters; no state is declared so
-    HOST = "host"  # one double per parameter and step, known before any element is read
-    SHARED = "shared"  # one double per step for all parameters
-    TENSOR = "tensor"  # one double per parameter, from a reduction
-    ROW = "row"
-    COL = "col"
-    ELEM = "elem"
-    MATRIX = "matrix"  # of other dimensions, which its declaration names
-
-
-AXES: Mapping[Kind, tuple[str, ...]] = {Kind.ROW: ("rows",), Kind.COL: ("cols",), Kind.ELEM: ("rows", "cols")}
-"""The dimensions of the kinds that have them always."""
-
-
-def kind_of_dims(dims: tuple[str, ...]) -> tuple[Kind, tuple[str, ...]]:
-    """The kind of a value of these dimensions, and the dimensions if that is MATRIX."""
-    kind = next((kind for kind, own in AXES.items() if own == dims), Kind.MATRIX)
-    return kind, dims if kind is Kind.MATRIX else ()
-
-
-def _names(expr: Expr) -> frozenset[str]:
-    """The names in an expression."""
-    return frozenset(e.id for e in walk(expr) if isinstance(e, Name))
-
-
-# ---------------------------------------------------------------- declarations
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An interval of numbers, such as `[low, high)`."""
-
-    low: float
-    high: float
-    low_open: bool
-    high_open: bool
-
-    def __contains__(self, x: float) -> bool:
-        above = x > self.low if self.low_open else x >= self.low
-        below = x < self.high if self.high_open else x <= self.high
-        return above and below
-
-    def __str__(self) -> str:
-        return f"{'(' if self.low_open else '['}{self.low:g}, {self.high:g}{')' if self.high_open else ']'}"
-
-
-@dataclass(frozen=True)
-class Param:
-    """A hyper-parameter: a host double that may change between steps.
-
-    With a `default` of None it may stay unset. `zero_off`: 0 means unset. `given`: it is an input that has no value but
-    what each step is given. `per_param`: each parameter may have a value of its own, which is then no shared value.
-    `follows_lr`: an optimizer whose `lr` a schedule changes changes it by the same factor.
-    """
-
-    name: str
-    default: float | int | None
-    span: Span = field(compare=False)
-    optional: bool = False  # declared `= none`
-    interval: Interval | None = None
-    is_int: bool = False
-    aliases: tuple[str, ...] = ()
-    zero_off: bool = False
-    doc: str = ""
-    given: bool = False
-    per_param: bool = False
-    follows_lr: bool = False
-
-
-@dataclass(frozen=True)
-class Flag:
-    """A flag chooses code. It is one of these:
-
-    - a constructor argument that is true or false: `default` is a bool, `choices` is empty, `condition` is None;
-    - a constructor argument with `choices`: `default` is the first of them;
-    - derived: `condition` is over params, other flags, choices, `p set` or sizes; `default` is None.
-    """
-
-    name: str
-    span: Span = field(compare=False)
-    default: bool | str | None = None
-    choices: tuple[str, ...] = ()
-    condition: Expr | None = None
-    per_param: bool = False
-    doc: str = ""
-
-    @fact
-    def names(self) -> frozenset[str]:
-        """The names that the condition reads; none without one."""
-        return frozenset() if self.condition is None else _names(self.condition)
-
-
-@dataclass(frozen=True)
-class StateDecl:
-    """The declaration of a state, which is kept between steps.
-
-    `init` is a Number, the Name of a param, or the Name `w`: the state has this value when it is made. Any other
-    expression is its value before the equations of the first update (`Optimizer.start`).
-    """
-
-    name: str
-    kind: Kind
-    init: Expr
-    guard: Expr | None
-    span: Span = field(compare=False)
-    doc: str = ""
-    dims: tuple[str, ...] = ()  # of Kind.MATRIX: `rows`, `cols` and int params, or a group
-    entries: str = ""  # of a history: how many it keeps, a number or an int param
-
-    @property
-    def fixed(self) -> tuple[str, ...]:
-        """What its memory depends on beside the sizes of the parameter: int params, which cannot change."""
-        return (*map(param_of, self.dims), *([self.entries] if self.entries and not self.entries.isdigit() else []))
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """The dimensions, whatever the kind."""
-        return self.dims or AXES.get(self.kind, ())
-
-
-@dataclass(frozen=True)
-class Input:
-    """A further tensor of the shape of `w`, which is only read."""
-
-    name: str
-    span: Span = field(compare=False)
-    doc: str = ""
-
-
-@dataclass(frozen=True)
-class Require:
-    """A condition that params and flags must meet (`require`), and the message if they do not."""
-
-    condition: Expr
-    message: str
-    span: Span = field(compare=False)
-
-    @fact
-    def names(self) -> frozenset[str]:
-        """The names that the condition reads."""
-        return _names(self.condition)
-
-
-@dataclass(frozen=True)
-class Timing:
-    """`every k from s`: the updates s, s + k, s + 2k, ... of a parameter, from update k on without `from`."""
-
-    every: Expr
-    start: Expr | None
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Loop:
-    """`repeat count as index:`, the `number`-th one of a section, within the loop `outer`."""
-
-    number: int
-    count: Expr
-    index: str | None
-    outer: Loop | None
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Equation:
-    """`target = value` or `target' = value`, where `guard` holds (None: always).
-
-    Adjacent equations for one target form a case group, of which the first match is taken. `otherwise` is parsed as
-    `is_otherwise`, with guard None. One with `timing` is a match in some updates only. One in a `loop` is computed in
-    each of its turns. One in a `phase` is computed in that phase of a step.
-    """
-
-    target: Name
-    value: Expr
-    span: Span = field(compare=False)
-    guard: Expr | None = None
-    is_otherwise: bool = False
-    timing: Timing | None = None
-    loop: Loop | None = None
-    phase: str | None = None
-
-
-FlagValue = bool | str
-Flags = Mapping[str, FlagValue]
-
-
-def flags_text(flags: Flags) -> str:
-    """`amsgrad=false kind=linear`."""
-    words = (f"{name}={str(x).lower() if isinstance(x, bool) else x}" for name, x in flags.items())
-    return " ".join(words) or "the only variant"
-
-
-RESERVED_PARAMS: Mapping[str, Param] = {
-    p.name: p
-    for p in (
-        Param("lr", 0.01, Span(0, 0, 0), doc="learning rate"),
-        Param("wd", 0.0, Span(0, 0, 0), interval=Interval(0.0, math.inf, False, True), doc="weight decay"),
-        Param("rescale_grad", 1.0, Span(0, 0, 0), doc="factor on the gradient"),
-        Param(
-            "clip_gradient",
-            None,
-            Span(0, 0, 0),
-            optional=True,
-            interval=Interval(0.0, math.inf, False, True),
-            doc="bound on each element of the rescaled gradient",
-        ),
-    )
-}
-"""Params that every spec may read without declaring them. A `param` line of the same name replaces default and
-interval."""
-
-PER_PARAMETER = ("lr", "wd")
-"""The reserved params that differ between parameters, by their multipliers."""
-COUNTS = ("t", "step")
-DIMENSIONS = ("rank", "size", "rows", "cols", "matrices")
-EPSILON = "machine_epsilon"
-"""The machine epsilon of the parameter's dtype."""
-PHASE = "phase"
-"""The flag of variants that says which phase of a step is computed, where a step has phases."""
-
 
 _OF_RATES = re.compile(r"^[ \t]*(lr_hint|schedule)[ \t].*\n?", re.MULTILINE)
 """Lines that say something of the rate, and compute nothing. No other line of a valid spec begins so."""

@@ -22,7 +22,7 @@ LAYERS: dict[str, list[str]] = {
         "cache_folder children diagnostics extras facts files forks groups names_elsewhere observer shapes",
         "expressions",
         "functions",
-        "truth",
+        "declarations truth",
         "model",
         "bounds by_name outer serial specfiles",
         "spec_identity used",

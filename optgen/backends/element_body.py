@@ -21,9 +21,9 @@ from optgen.ir.storage import Storage
 from optgen.model import Kind
 
 
-def address(b: ll.IRBuilder, start: Any, i: Any, storage: Storage) -> Any:
-    """The address of element i of an array, or of the byte that it shares."""
-    return at(b, start, b.lshr(i, integer(1)) if storage.is_packed else i, raw_type(storage))
+def address(b: ll.IRBuilder, start: Any, i: Any, storage: Storage, *, inbounds: bool = True) -> Any:
+    """The address of element i of an array, or of the byte that it shares; `inbounds` as of `at`."""
+    return at(b, start, b.lshr(i, integer(1)) if storage.is_packed else i, raw_type(storage), inbounds=inbounds)
 
 
 class ElementBody(ABC):

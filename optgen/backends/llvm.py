@@ -239,9 +239,10 @@ def maximum(b: ll.IRBuilder, x: Any, y: Any) -> Any:
     return b.select(b.icmp_signed(">", x, y), x, y)
 
 
-def at(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
-    """The address of element `index` of an array of `type`."""
-    return b.gep(base, [index], inbounds=True, source_etype=type)
+def at(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type, *, inbounds: bool = True) -> Any:
+    """The address of element `index` of an array of `type`. `inbounds`: it is in the array, or just behind it; of any
+    other place, LLVM takes the address to be undefined."""
+    return b.gep(base, [index], inbounds=inbounds, source_etype=type)
 
 
 def load(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from optgen import arguments, groups, pipeline
 from optgen.arguments import Arguments
+from optgen.cache_folder import VariableError
 from optgen.execute import piece
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.device import Cpu
@@ -244,6 +245,8 @@ class KernelChoice:
             try:
                 boxes = has_boxes and self._needs_boxes(shape, own_flags, own_piece)
                 kernel = self.kernel(shape, own_flags, sparse=is_sparse and not boxes, boxes=boxes, **how)
+            except VariableError:
+                raise
             except ValueError as error:
                 raise ValueError(f"{param.name}, of shape {shape}: {error}") from error
             found.append(kernel if kernel.native.lazy else self.kernel(shape, own_flags, boxes=boxes, **how))

@@ -104,47 +104,24 @@ class UpdateRule(KernelChoice):
         gradients: int = 1,
         **fields: Unpack[LayoutFields],
     ) -> BoundStep | PhasedStep:
-        """Resolve all pointers once, and compile the kernels that are not compiled yet.
+        """Resolve all pointers once, and compile the kernels that are not compiled yet: a step in the tensors' memory.
 
-        `params`, and every other sequence with an entry for each of them, can be any iterable, as `net.parameters()`.
-        Without `grads`, each call reads `p.grad` of every parameter anew, and leaves out parameters where it is None:
-        their counts do not advance. Without `state` the step starts from `init`; it holds its state as `step.state`.
-        `inputs` are the further tensors that the spec reads, by name. `flags` are those that are set for each
-        parameter. In place of a gradient there may be a list of several, as many for every parameter: they are summed
-        in that order.
+        `params`, and what has an entry for each of them, can be any iterables, as `net.parameters()`.
 
-        `layout` says of which tensors the parameters are pieces, and by which numbers their draws differ: see `Layout`.
-        Its fields can also be given one by one: `bind(params, pieces=..., exchange=...)`.
+        grads: tensors, `RowSparse`, or lists of as many for each parameter, summed in order. Without it, each call
+            reads the `.grad` of `params`, or of `sources`, and leaves out those where it is None; with `gradients`
+            above 1, it is a list of so many, or None.
+        state: as `init` makes it, which is the default; it is `step.state`.
+        inputs, flags: by name, the further tensors that the spec reads, and flags that differ between parameters.
+        layout: of which tensors parameters are pieces, and by which numbers draws differ. Its fields can be given one
+            by one.
+        lazy: rows that are in no row-sparse gradient stay as they are, if the rule is `lazy`; else their gradient is 0.
+        capturable, stream: for GPUs: a graph may hold the step, and the stream that it works in (docs/cuda.md).
+        donate_grads: for the CPU: the step may overwrite gradients, which are undefined after it (docs/kernels.md).
 
-        With `capturable`, which is for GPUs, the step can be called while a graph is captured, and each replay of the
-        graph is a step. Counts and states of kind host are then arrays on the GPU, and a hyper-parameter may be a
-        tensor there with one float32 or float64, which every step reads; others are in a graph as they were. There is
-        no row-sparse gradient and no `exchange`.
-
-        With `donate_grads`, which is for the CPU, the gradients are donated: the step may keep in their memory what
-        it would otherwise compute twice, as lamb and cautious_adamw do. Their values are undefined after it, and each
-        step needs others: call `rebind`, or compute `p.grad` anew. The step raises RuntimeError if that was forgotten.
-        They are dense, and of the dtype in which the step computes: float32 or float64.
-
-        With `stream`, which is for GPUs, the step's work is in this stream: the driver's handle as a number, a stream
-        of PyTorch, CuPy, PyCUDA or Numba, or what has `__cuda_stream__`. Without it, the work is in the current stream
-        of the library that the parameters belong to. A spec that multiplies matrices always works there.
-
-        `sources`, one for each parameter, are objects whose `.grad` each call reads in place of the parameters' own;
-        with `gradients` above 1, that is a list of so many, which are summed, or None.
-
-        Of a spec with phases, the result is a `PhasedStep`, which has a method for each. Such a spec takes a row-sparse
-        gradient as a dense one, and its steps are not capturable.
-
-        Parameters, gradients, inputs and states must be C-contiguous tensors on the rule's platform (states of kind
-        host, and counts: NumPy arrays). Gradients, inputs and elementwise states have their parameter's shape. Tensors
-        that are written must be writable and share memory with no other. A gradient may be `RowSparse`: with `lazy`, if
-        the rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and
-        ValueError name the tensor. The step keeps all tensors alive, on the CPU but the gradients that a call found.
-
-        A tensor of PyTorch that gets other memory, another shape or dtype later (`p.data = ...`, `module.to(...)`,
-        `resize_`) is refused at the next call. For `backward`, a call changes tensors in place. While one thread calls
-        a step, other threads, and its own exchange, get a RuntimeError.
+        The step of a spec with phases is a `PhasedStep`, which has a method for each, takes row-sparse gradients as
+        dense ones, and is not capturable. TypeError and ValueError name the tensor that cannot be bound;
+        docs/kernels.md, "States and steps", says what tensors must be, and what changes of them a step refuses.
         """
         objects = buffers.as_list(params, "params")
         layout = laid_out(layout, fields)

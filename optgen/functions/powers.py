@@ -62,7 +62,7 @@ CBRT = elementwise(
         symbolic=Symbolic(lambda sp, x: sp.cbrt(x), of_numbers=False),
         derivative=("1/(3*cbrt(x)^2)",),
         spelling=ForeignSpelling(
-            c="cbrt({x})", torch="torch.sign({x})*torch.pow(torch.abs({x}), 1/3)", jax="jnp.cbrt({x})"
+            c="cbrt({x})", torch="torch.copysign(torch.pow(torch.abs({x}), 1/3), {x})", jax="jnp.cbrt({x})"
         ),
     ),
 )

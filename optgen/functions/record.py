@@ -181,7 +181,7 @@ class Reduction:
     `meaning`: what it is of the last axis of float64 arrays, in NumPy; of none, too.
     `terms`: what is reduced of several arguments, over a `Builder`; of one, that itself.
     `operations`: how kernels compute it of these terms, over a `Folding`.
-    `bounds`: those of the result, from those of the arguments.
+    `bounds`: those of the result, from those of the arguments; of none, too.
     `parity`, `degree`, `no_larger`: as of an `Elementwise`.
     `of_squares`: it depends on the sum of squares alone, so that no rotation changes it.
     `derivative`: for each argument, that of the result by one of its elements, in the language. It may read `result`,

@@ -171,9 +171,9 @@ MOD = elementwise(
         symbolic=None,
         derivative=("1", "-floor(a/b)"),
         spelling=ForeignSpelling(
-            c="(fmod({a}, {b}) + (fmod({a}, {b}) != 0 && (fmod({a}, {b}) < 0) != ({b} < 0) ? {b} : 0.0))",
-            torch="torch.remainder({a}, {b})",
-            jax="jnp.remainder({a}, {b})",
+            c="copysign(fmod({a}, {b}) + (fmod({a}, {b}) != 0 && (fmod({a}, {b}) < 0) != ({b} < 0) ? {b} : 0.0), {b})",
+            torch="torch.copysign(torch.remainder({a}, {b}), {b})",
+            jax="jnp.copysign(jnp.remainder({a}, {b}), {b})",
         ),
     ),
 )

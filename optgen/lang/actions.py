@@ -7,133 +7,61 @@ outside its interval, or an empty interval.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Span
-from optgen.expressions import Expr, Name, Number, Text, Unary
+from optgen.expressions import Expr, Name, Number, Text
 from optgen.groups import WORDS
 from optgen.lang.builtins import METHODS
+from optgen.lang.declaration_checks import (
+    MAX_ENTRIES,
+    check_follower,
+    check_per_param,
+    default_of,
+    distinct,
+    kind_of_state,
+    plain,
+    source_of,
+    start_of,
+)
 from optgen.lang.expression_actions import (
-    FIRST_AXIS,
     ExpressionActions,
     LineError,
     group_of,
     indexed,
     name_of,
     number_of,
-    shortened,
     span_of,
+)
+from optgen.lang.statements import (
+    Axes,
+    Cite,
+    Definition,
+    EndLine,
+    Header,
+    OwnSchedule,
+    PhaseLine,
+    RateHint,
+    RepeatLine,
+    Section,
+    Version,
 )
 from optgen.lang.syntax import VERSIONS, Token, is_version
 from optgen.lang.uses import FOR
 from optgen.model import (
-    AXES,
-    PER_PARAMETER,
     RESERVED_PARAMS,
     Equation,
     Flag,
     Input,
     Interval,
-    Kind,
     Param,
     Require,
     StateDecl,
     Timing,
-    kind_of_dims,
 )
-
-
-class Header(NamedTuple):
-    """`optimizer NAME for FLAG otherwise WORD alias A, B "title"`; `parts` are the flag and the word."""
-
-    name: str
-    aliases: tuple[str, ...]
-    title: str
-    span: Span
-    parts: tuple[Token, ...] = ()
-
-
-class Version(NamedTuple):
-    """`version 2`."""
-
-    number: int
-    span: Span
-
-
-class Cite(NamedTuple):
-    """`cite "..."`."""
-
-    text: str
-    span: Span
-
-
-class Axes(NamedTuple):
-    """`axes last two`."""
-
-    span: Span
-
 
 LEAST_RATE = 1e-12
 """The least rate to begin with; its inverse is the greatest. Those around either have to be numbers, too."""
-
-
-class RateHint(NamedTuple):
-    """`lr_hint 0.001 "source"`: the rate to begin with."""
-
-    rate: float
-    source: str
-    span: Span
-
-
-class OwnSchedule(NamedTuple):
-    """`schedule own "source"`."""
-
-    source: str
-    span: Span
-
-
-@dataclass(frozen=True)
-class Definition:
-    """`def f(x, y) = body`: a function of the spec's own."""
-
-    name: str
-    parameters: tuple[str, ...]
-    body: Expr
-    span: Span
-
-
-class Section(NamedTuple):
-    """`update:` or `eval:`."""
-
-    name: str
-    span: Span
-
-
-class PhaseLine(NamedTuple):
-    """`phase NAME:`."""
-
-    name: str
-    span: Span
-
-
-class RepeatLine(NamedTuple):
-    """`repeat turns as number:`."""
-
-    turns: Expr
-    number: Token | None
-    span: Span
-
-
-class EndLine(NamedTuple):
-    """`end`."""
-
-    span: Span
-
-
-About = Header | Version | Cite | Axes | RateHint | OwnSchedule
-Declaration = About | Definition | Param | Flag | StateDecl | Input | Require
-Statement = Declaration | Section | PhaseLine | RepeatLine | EndLine | Equation
 
 
 class _Option(NamedTuple):
@@ -185,7 +113,7 @@ class Actions(ExpressionActions):
         return _Option("text", items[0].text[1:-1], items[0].span)
 
     def alias(self, items: list[Any]) -> _Option:
-        names = tuple(_plain(token, "an alias").text for token in items[1])
+        names = tuple(plain(token, "an alias").text for token in items[1])
         return _Option("alias", names, items[0].span)
 
     def interval(self, items: list[Any]) -> _Option:
@@ -219,7 +147,7 @@ class Actions(ExpressionActions):
     # lines
 
     def optimizer(self, items: list[Any]) -> Header:
-        name = _plain(items[1], "an optimizer")
+        name = plain(items[1], "an optimizer")
         options = _options("an optimizer", items[2], ("for", "alias", "text"))
         aliases, title = options.get("alias", ()), options.get("text", "")
         return Header(name.text, aliases, title, name.span, options.get("for", ()))
@@ -248,18 +176,18 @@ class Actions(ExpressionActions):
         if not LEAST_RATE <= rate.value <= 1 / LEAST_RATE:
             help = "write the rate to begin with, from 1e-12 to 1e12; without the line, none is known"
             raise LineError("E105", f"the rate {rate.text}", rate.span, help)
-        return RateHint(rate.value, _source(source), rate.span)
+        return RateHint(rate.value, source_of(source), rate.span)
 
     def schedule(self, items: list[Token]) -> OwnSchedule:
         _, whose, source = items
         if whose.text != "own":
             help = "write 'schedule own'; without the line, the rate is to be warmed up and to decay"
             raise LineError("E105", f"the schedule '{whose.text}'", whose.span, help)
-        return OwnSchedule(_source(source), whose.span)
+        return OwnSchedule(source_of(source), whose.span)
 
     def param(self, items: list[Any]) -> Param:
         _, name, kind, per_param, _, default, rest = items
-        _plain(name, "a param")
+        plain(name, "a param")
         options = _options("a param", rest, ("in", "alias", "zero off", "follows lr", "text"))
         if kind and [t.text for t in kind] != ["int"]:
             help = "leave it out, or write 'int'"
@@ -267,11 +195,11 @@ class Actions(ExpressionActions):
         reserved = RESERVED_PARAMS.get(name.text)
         unset = isinstance(default, Token) and default.type == "NONE"
         if per_param:
-            _check_per_param(name, kind, default)
+            check_per_param(name, kind, default)
         if "follows lr" in options:
-            _check_follower(name, kind, default)
+            check_follower(name, kind, default)
         interval = options.get("in", reserved.interval if reserved else None)
-        value = None if unset else _default(default, interval, bool(kind))
+        value = None if unset else default_of(default, interval, bool(kind))
         if unset and reserved is not None and not reserved.optional:
             raise LineError("E402", f"'{name.text}' always has a value", default.span, "give it a number")
         if "zero off" in options and not unset:
@@ -293,13 +221,13 @@ class Actions(ExpressionActions):
 
     def flag(self, items: list[Any]) -> Flag:
         _, name, per_param, _, choices, rest = items
-        _plain(name, "a flag")
+        plain(name, "a flag")
         doc = _options("a flag", rest, ("text",)).get("text", "")
         if isinstance(choices, Token):
             return Flag(name.text, name.span, default=choices.text == "true", per_param=per_param, doc=doc)
         texts = [x for x in choices if isinstance(x, Text)]
         if len(texts) == len(choices):
-            return Flag(name.text, name.span, texts[0].value, _distinct(texts), None, per_param, doc)
+            return Flag(name.text, name.span, texts[0].value, distinct(texts), None, per_param, doc)
         first = choices[0]
         if len(choices) > 1:
             other = next(x for x in choices if not isinstance(x, Text))
@@ -325,17 +253,17 @@ class Actions(ExpressionActions):
 
     def state(self, items: list[Any]) -> StateDecl:
         _, name, entries, kind, _, init, rest = items
-        _plain(name, "a state")
+        plain(name, "a state")
         options = _options("a state", rest, ("if", "text"))
         if isinstance(init, Token) and init.type == "NONE":
             help = "start it at 0, at a param or at w"
             raise LineError("E402", "a state always has a value", init.span, help, "state")
-        known, dims = _kind_of_state(kind)
+        known, dims = kind_of_state(kind)
         doc = options.get("text", "")
-        return StateDecl(name.text, known, _start(init), options.get("if"), name.span, doc, dims, entries)
+        return StateDecl(name.text, known, start_of(init), options.get("if"), name.span, doc, dims, entries)
 
     def input(self, items: list[Any]) -> Input | Param:
-        name = _plain(items[1], "an input")
+        name = plain(items[1], "an input")
         _, _, kind, options = items
         doc = _options("an input", options, ("text",)).get("text", "")
         if not kind:
@@ -355,12 +283,12 @@ class Actions(ExpressionActions):
 
     def definition(self, items: list[Any]) -> Definition:
         _, name, opening, parameters, closing, _, body = items
-        _plain(name, "a function")
+        plain(name, "a function")
         if opening.text + closing.text != "()":
             raise LineError("E105", f"arguments in {opening.text} {closing.text}", opening.span, "use ( )")
         names: list[str] = []
         for token in parameters:
-            if _plain(token, "an argument").text in names:
+            if plain(token, "an argument").text in names:
                 raise LineError("E202", f"a second argument '{token.text}'", token.span, "rename one of them")
             names.append(token.text)
         return Definition(name.text, tuple(names), body, name.span)
@@ -369,7 +297,7 @@ class Actions(ExpressionActions):
         return Section(items[0].text, items[0].span)
 
     def phase(self, items: list[Token]) -> PhaseLine:
-        name = _plain(items[1], "a phase")
+        name = plain(items[1], "a phase")
         if name.text.startswith("_") or name.text in METHODS:
             help = "steps and optimizers have something else of that name in Python; choose another name"
             raise LineError("E201", f"a phase cannot be called '{name.text}'", name.span, help, "phase")
@@ -386,111 +314,11 @@ class Actions(ExpressionActions):
         return Equation(target, value, name.span.to(span_of(value)), guard, otherwise, timing)
 
     def repeat(self, items: list[Any]) -> RepeatLine:
-        index = _plain(items[3], "the number of a turn") if len(items) == 5 else None
+        index = plain(items[3], "the number of a turn") if len(items) == 5 else None
         return RepeatLine(items[1], index, items[0].span.to(span_of(items[1])))
 
     def end(self, items: list[Token]) -> EndLine:
         return EndLine(items[0].span)
-
-
-def _source(token: Token) -> str:
-    """The text that says where a statement about the rate comes from, which is not empty."""
-    text = token.text[1:-1].strip()
-    if not text:
-        raise LineError("E105", "this source is empty", token.span, "name the paper's section, or the authors' code")
-    return text
-
-
-def _plain(token: Token, what: str) -> Token:
-    """A token that names something new, and so cannot have a prime."""
-    if token.text.endswith("'"):
-        message = f"{what} is declared without a prime"
-        raise LineError(
-            "E211", message, token.span, f"write {token.text[:-1]}; a prime marks its new value in an equation"
-        )
-    return token
-
-
-def _check_per_param(name: Token, kind: list[Token], default: Number | Token) -> None:
-    """A param of which each parameter has a value: a number, which no code, count or dimension depends on."""
-    if name.text in RESERVED_PARAMS:
-        differs = name.text in PER_PARAMETER
-        help = "leave 'per param' out" if differs else "multiply by a param of another name that is 'per param'"
-        what = "differs between parameters without it" if differs else "is one number for all parameters"
-        raise LineError("E402", f"'{name.text}' per param, which {what}", name.span, help, "param")
-    if kind:
-        help = "an int param counts turns or entries, or is a dimension, for all parameters alike; leave 'int' out"
-        raise LineError("E402", "an int param cannot be per param", kind[0].span, help, "param")
-    if isinstance(default, Token) and default.type == "NONE":
-        help = "whether a param is set chooses the code of all parameters; give it a number"
-        raise LineError("E402", f"'{name.text}' per param always has a value", default.span, help, "param")
-
-
-def _check_follower(name: Token, kind: list[Token], default: Number | Token) -> None:
-    """A param that follows `lr`: a further rate, which always is a number."""
-    if name.text in RESERVED_PARAMS:
-        help = "leave 'follows lr' out; it is for the rate of a part of the equations"
-        raise LineError("E402", f"'{name.text}' follows lr, which is no rate of your own", name.span, help, "param")
-    if kind or (isinstance(default, Token) and default.type == "NONE"):
-        help = "a rate is a number that is no count and is always set"
-        raise LineError("E402", f"'{name.text}' follows lr, but is no rate", name.span, help, "param")
-
-
-KINDS = {k.value: k for k in Kind if k not in (Kind.UNIFORM, Kind.MATRIX)}
-MAX_DIMENSIONS = 2
-MAX_ENTRIES = 4096
-"""The largest number of entries of a history."""
-
-
-def _kind_of_state(names: list[Token]) -> tuple[Kind, tuple[str, ...]]:
-    """The kind that a state is declared with, and its dimensions if that is Kind.MATRIX."""
-    if not names:
-        return Kind.ELEM, ()
-    dims = tuple(AXES[Kind.ROW][0] if token.text == FIRST_AXIS else token.text for token in names)
-    if len(dims) == 1 and dims[0] in KINDS:
-        return KINDS[dims[0]], ()
-    for token in names:
-        if token.text in KINDS or token.text.endswith("'"):
-            help = f"the kinds are {', '.join(KINDS)}; dimensions are rows, cols and int params, as in 'rows x rows'"
-            raise LineError("E304", f"'{token.text}' is no dimension", token.span, help)
-    if len(dims) > MAX_DIMENSIONS:
-        help = "a state has one dimension or two, as in 'rows x rows'"
-        raise LineError("E304", f"a state of {len(dims)} dimensions", names[0].span.to(names[-1].span), help)
-    return kind_of_dims(dims)
-
-
-def _start(init: Expr) -> Expr:
-    """The start of a state. A negative number is one number, as the default of a param is."""
-    if isinstance(init, Unary) and init.op == "-" and isinstance(init.operand, Number):
-        return Number(-init.operand.value, f"-{init.operand.text}", init.span)
-    return init
-
-
-def _default(value: Number | Token, interval: Interval | None, is_int: bool) -> float | int:
-    """The default of a param, checked against its interval."""
-    if isinstance(value, Token):
-        help = "a default is a number or none; compute with other params in the equations"
-        raise LineError("E402", f"the default '{value.text}' is not a number", value.span, help)
-    if math.isinf(value.value):
-        raise LineError("E402", "a default of inf", value.span, "write 'none' for a bound that is off")
-    if interval is not None and value.value not in interval:
-        help = "change the default or the interval"
-        raise LineError("E402", f"the default {value.text} is outside {interval}", value.span, help)
-    if not is_int:
-        return value.value
-    if not value.value.is_integer() or abs(value.value) > 2**53:
-        raise LineError("E404", f"{shortened(value.text)} is not a whole number", value.span, "an int param needs one")
-    return int(value.value)
-
-
-def _distinct(texts: list[Text]) -> tuple[str, ...]:
-    """The names of a flag's choices: at least two, all different."""
-    for i, text in enumerate(texts):
-        if any(t.value == text.value for t in texts[:i]):
-            raise LineError("E202", f"the choice '{text.value}' stands here twice", text.span, "remove one of them")
-    if len(texts) < 2:
-        raise LineError("E408", "a flag with a single choice", texts[0].span, "write flag f = 'linear' | 'sqrt'")
-    return tuple(t.value for t in texts)
 
 
 def _options(what: str, options: list[_Option], allowed: tuple[str, ...]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from optgen.diagnostics import Source, Span, SpecErrors
 from optgen.expressions import Call, is_over_workers, walk
 from optgen.functions.matrices import is_of_matrices
 from optgen.functions.table import is_draw
-from optgen.lang.actions import About
 from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
@@ -22,6 +21,7 @@ from optgen.lang.loops import check_loops, check_timing, loops_of
 from optgen.lang.names import check_call, check_reads, check_target
 from optgen.lang.parser import Broken, Draft, read_draft
 from optgen.lang.scope import Scope
+from optgen.lang.statements import About
 from optgen.lang.variants import check_variants
 from optgen.model import MAX_DRAWS, Equation, Kind, Optimizer
 
@@ -89,7 +89,8 @@ def _check_phases(draft: Draft, scope: Scope) -> None:
     """Several phases, or none."""
     if len(draft.phases) == 1 and not draft.broken:
         name, span = next(iter(draft.phases.items()))
-        scope.report("E110", f"'{name}' is the only phase", span, "write 'update:' in its place", "phase")
+        help = "write 'update:' in its place; phases are for steps with several gradients"
+        scope.report("E110", f"'{name}' is the only phase", span, help, "phase")
 
 
 def _check_definitions(draft: Draft, scope: Scope) -> None:

@@ -7,9 +7,9 @@ import keyword
 from optgen.expressions import Call, Name, walk
 from optgen.functions.table import draw_of
 from optgen.groups import is_group
-from optgen.lang.actions import KINDS
 from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
+from optgen.lang.declaration_checks import KINDS
 from optgen.lang.dimensions import MEANING
 from optgen.lang.grouped import is_length, length_problem, problem_of
 from optgen.lang.histories import check_history

@@ -12,9 +12,9 @@ from dataclasses import replace
 from optgen.diagnostics import Span
 from optgen.expressions import WORKERS, Call, Expr, Name, Number, children, walk, with_children
 from optgen.functions.table import FUNCTIONS, is_draw
-from optgen.lang.actions import Definition
 from optgen.lang.builtins import CONSTANTS, RESERVED, SPARSE
 from optgen.lang.parser import MAX_DEPTH, Broken, Declaration, Draft, too_deep
+from optgen.lang.statements import Definition
 from optgen.model import AXES, Equation, Flag, Kind, Param, StateDecl
 
 MAX_NODES = 10_000

@@ -16,9 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from optgen.expressions import Expr
-from optgen.lang.actions import Actions, Statement
+from optgen.lang.actions import Actions
 from optgen.lang.expression_actions import LineError
 from optgen.lang.messages import syntax_error
+from optgen.lang.statements import Statement
 from optgen.lang.syntax import Line, Token
 
 BINARY = {"OR": 1, "AND": 2, "COMPARE": 4, "ADD": 5, "MULTIPLY": 6}

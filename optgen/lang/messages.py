@@ -95,6 +95,9 @@ def _value_missing(line: Line, token: Token, previous: Token) -> LineError:
     if token.type == "BOOL" and line.tokens[0].type == "STATE":
         help = f"a state is a number: state {line.tokens[1].text} = 0"
         return LineError("E105", f"{_shown(token)} cannot stand behind {_shown(previous)}", token.span, help)
+    if token.type == "BOOL" and _in_brackets(line, token):
+        help = "true and false are values of flags; a condition is a comparison, as a > b, and a number 1 or 0"
+        return LineError("E105", f"'{token.text}' cannot stand in an expression", token.span, help, "conditions")
     if token.type == "BOOL":
         help = "write the flag alone: 'if amsgrad' or 'if not amsgrad'"
         section = "guards" if line.tokens[0].type == "NAME" else None
@@ -133,9 +136,12 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     if token.type == "EQUAL" and in_expression:
         help = "write '=='" if "CLOSE" in expected else "a line defines one name; '==' compares"
         return LineError("E105", "'=' defines, it does not compare", token.span, help, "conditions")
-    if token.type in ("IF", "OTHERWISE") and "CLOSE" in expected:
-        help = "a guard ends the line and chooses code; to choose a value, write where(condition, a, b)"
-        return LineError("E105", f"{found} inside brackets", token.span, help, "guards")
+    if token.type in ("IF", "OTHERWISE", "EVERY") and "CLOSE" in expected:
+        help, section = "a timing stands behind the value", "every"
+        if token.type != "EVERY":
+            help = "a guard ends the line and chooses code; to choose a value, write where(condition, a, b)"
+            section = "guards"
+        return LineError("E105", f"{found} inside brackets", token.span, help, section)
     if token.type in ("NAME", "NUMBER", "OPEN") and in_expression and previous.type in ("NAME", "NUMBER", "CLOSE"):
         return _no_operator(line, token, previous)
     behind = f"{found} cannot stand behind {_shown(previous)}"
@@ -174,10 +180,19 @@ def _called(line: Line, token: Token) -> str | None:
     return None
 
 
+def _in_brackets(line: Line, token: Token) -> bool:
+    """Whether a bracket is open where a token stands."""
+    before = [t.type for t in line.tokens if t.span < token.span]
+    return before.count("OPEN") > before.count("CLOSE")
+
+
 def _no_operator(line: Line, token: Token, previous: Token) -> LineError:
     near = suggest(token.text, ("otherwise",)) or suggest(previous.text, ("where",))
-    if token.text in ("else", "unless", "when"):
-        near = "a guard is 'if FLAG' or 'otherwise', at the end of the line; where(condition, a, b) chooses a value"
+    chooses = token.text in ("else", "unless", "when")
+    inside = _in_brackets(line, token)
+    if chooses:
+        near = "where(condition, a, b) chooses a value"
+        near = near if inside else f"a guard is 'if FLAG' or 'otherwise', at the end of the line; {near}"
     called = token if token.text == "where" else previous
     if called.text in FUNCTIONS:
         near = f"write {FUNCTIONS[called.text].usage}"
@@ -186,7 +201,7 @@ def _no_operator(line: Line, token: Token, previous: Token) -> LineError:
     help = near or f"write an operator between '{previous.text}' and '{token.text}'"
     if line.tokens[0].type != "NAME":
         help = _form(line)
-    section = "guards" if token.text in ("else", "unless", "when") and line.tokens[0].type == "NAME" else None
+    section = ("conditions" if inside else "guards") if chooses and line.tokens[0].type == "NAME" else None
     behind = f"{_shown(token)} cannot stand behind {_shown(previous)}"
     return LineError("E105", behind, token.span, help, section)
 
@@ -201,9 +216,12 @@ def _keyword(token: Token) -> LineError:
 
 
 def _wanted(line: Line, expected: set[str]) -> str:
-    """What is expected, if that is one token; else the form of the whole line."""
+    """What is expected, if that is one token, or the expression of a bracket goes on; else the form of the whole
+    line."""
     if len(expected) == 1 and (only := next(iter(expected))) in _EXPECTED:
         return f"{_EXPECTED[only]} is needed here"
+    if {"OR", "CLOSE"} <= expected:
+        return f"write an operator{', a comma' * ('COMMA' in expected)} or a closing bracket here"
     return _form(line)
 
 

@@ -1,7 +1,8 @@
 """Parses logical lines to nodes of the model. Whether lines agree with each other is checked later.
 
 `grammar.py` reads one logical line. The name that a line with an error would have defined goes to `Draft.broken`, so
-that its uses are not reported as well.
+that its uses are not reported as well. Where a line does not even tell that, anything that seems to be missing may be
+what it would have given: the draft is `unread` then, and only errors in the form of lines are reported.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import Expr, Number, children
-from optgen.lang.actions import (
-    Actions,
+from optgen.lang.actions import Actions
+from optgen.lang.expression_actions import LineError
+from optgen.lang.grammar import LineParser
+from optgen.lang.statements import (
     Axes,
     Cite,
     Definition,
@@ -27,9 +30,7 @@ from optgen.lang.actions import (
     Statement,
     Version,
 )
-from optgen.lang.expression_actions import LineError
-from optgen.lang.grammar import LineParser
-from optgen.lang.syntax import BLOCKS, HEADS, MAX_ERRORS, Line, begins_statement, read_lines
+from optgen.lang.syntax import BLOCKS, HEADS, KEYWORDS, MAX_ERRORS, Line, begins_statement, read_lines
 from optgen.model import PHASE, Equation, Flag, Input, Loop, Param, Require, StateDecl
 
 MAX_DEPTH = 100
@@ -62,11 +63,12 @@ class Draft:
     loop_count: int = 0
     broken: set[str] = field(default_factory=set)
     errors: list[Diagnostic] = field(default_factory=list)
-    unread: bool = False  # the parser gave up before the end
+    unread: bool = False  # the parser gave up before the end, or a line does not tell what it would have given
 
     def error(self, code: str, message: str, span: Span, help: str | None = None) -> None:
-        """Add an error."""
-        self.errors.append(Diagnostic(code, message, span, help))
+        """Add an error about the place of a line among others, unless it may follow from a line above it."""
+        if not self.unread:
+            self.errors.append(Diagnostic(code, message, span, help))
 
 
 class Broken(NamedTuple):
@@ -101,9 +103,8 @@ def read_draft(source: Source) -> Draft:
     if len(draft.errors) >= MAX_ERRORS:
         draft.errors.sort(key=lambda d: d.span)
         del draft.errors[MAX_ERRORS:]
-        draft.error(
-            "E111", "more errors than are worth reading; the rest is left out", draft.errors[-1].span, "is this a spec?"
-        )
+        message = "more errors than are worth reading; the rest is left out"
+        draft.errors.append(Diagnostic("E111", message, draft.errors[-1].span, "is this a spec?"))
         draft.unread = True
     return draft
 
@@ -116,31 +117,52 @@ def _with_section(diagnostic: Diagnostic, line: Line) -> Diagnostic:
 
 
 def _keep_names(draft: Draft, line: Line) -> None:
-    """Remember what a failed line would have defined."""
-    types = [t.type for t in line.tokens[:2]]
+    """Remember what a failed line would have defined, or that it does not tell."""
+    first, *rest = line.tokens
+    follows = rest[0].type if rest else None
     draft.broken.update(t.text for t, behind in pairwise(line.tokens) if (t.type, behind.type) == ("NAME", "EQUAL"))
-    if types[0] == "NAME" and types[1:] != ["NAME"]:
-        lines = draft.evaluate if draft.sections and draft.sections[-1].name == "eval" else draft.update
-        lines.append(Broken(line.tokens[0].text))
-    elif types[0] == "PHASE":
-        _begin_phase(draft, PhaseLine(f"{len(draft.phases)}", line.tokens[0].span), line.tokens[0].span)
-    elif types[0] == "SECTION":
-        draft.sections.append(Section(line.tokens[0].text, line.tokens[0].span))
-        draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
-    elif types[0] == "REPEAT":
-        _begin_loop(draft, RepeatLine(Number(1.0, "1", line.tokens[0].span), None, line.tokens[0].span))
-        draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
-    elif line.tokens[0].text in ("for", "while") and _ends_loops(draft):
-        number = line.tokens[1] if types == ["NAME", "NAME"] and line.tokens[0].text == "for" else None
-        _begin_loop(draft, RepeatLine(Number(1.0, "1", line.tokens[0].span), number, line.tokens[0].span))
+    if first.text in ("for", "while") and _ends_loops(draft):
+        number = rest[0] if first.text == "for" and follows == "NAME" else None
+        _begin_loop(draft, RepeatLine(Number(1.0, "1", first.span), number, first.span))
         draft.broken.update(() if number is None else (number.text,))
-    elif types[0] == "AXES":
-        draft.axes.append(Axes(line.tokens[0].span))
-    elif types[0] == "OPTIMIZER":
-        draft.headers.append(Header("", (), "", line.tokens[0].span))
-    else:
-        names = [t.text for t in line.tokens[:2] if t.type == "NAME"]
+    elif first.type == "NAME" and _is_equation(line):
+        lines = draft.evaluate if draft.sections and draft.sections[-1].name == "eval" else draft.update
+        lines.append(Broken(first.text))
+    elif first.type == "PHASE":
+        name = rest[0].text if follows == "NAME" else f"{len(draft.phases)}"
+        draft.broken.add(name)
+        _begin_phase(draft, PhaseLine(name, first.span), first.span)
+    elif first.type in ("SECTION", "REPEAT"):
+        draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
+        if first.type == "SECTION":
+            draft.sections.append(Section(first.text, first.span))
+        else:
+            _begin_loop(draft, RepeatLine(Number(1.0, "1", first.span), None, first.span))
+    elif first.type == "END":
+        del draft.loops[-1:]
+    elif first.type == "AXES":
+        draft.axes.append(Axes(first.span))
+    elif first.type == "OPTIMIZER":
+        draft.headers.append(Header("", (), "", first.span))
+    elif first.type in ("NAME", *_NAMING):
+        names = [t.text for t in line.tokens[:2] if t.type == "NAME" or (t is not first and t.text in KEYWORDS)]
         draft.broken.update(names, (name.rstrip("'") for name in names))
+        draft.unread |= not names or (first.type == "NAME" and follows != "NAME")
+    elif first.type not in _ALONE:
+        draft.unread = True
+
+
+_NAMING = ("PARAM", "FLAG", "STATE", "INPUT", "DEF")
+"""What lines begin with that declare the name behind it."""
+_ALONE = ("VERSION", "CITE", "LR_HINT", "SCHEDULE", "IF", "OTHERWISE")
+"""What lines begin with that give nothing which other lines need."""
+
+
+def _is_equation(line: Line) -> bool:
+    """Whether a line that begins with a name would have defined it in a step: not `parm lr = 1`, nor `udpate:`."""
+    behind = line.tokens[1] if len(line.tokens) > 1 else None
+    is_other = behind is None or behind.type in ("NAME", "COLON") or behind.text in (*HEADS, *BLOCKS)
+    return line.tokens[0].text.endswith("'") or not is_other
 
 
 def _ends_loops(draft: Draft) -> bool:
@@ -168,6 +190,7 @@ def _place(draft: Draft, statement: Statement, line: Line) -> None:
         if not draft.sections:
             draft.error("E110", "an equation before 'update:'", span, "put 'update:' on a line above the equations")
             draft.sections.append(Section("update", span))
+            draft.unread = True  # the line may be a declaration without its first word, or 'update:' may be missing
         _place_in_section(draft, statement)
     else:
         if draft.sections:

@@ -74,9 +74,15 @@ def _start(tokens: Sequence[Token]) -> int | None:
 
 
 def read_use(tokens: Tokens) -> tuple[Use, Tokens]:
-    """The use in a line for which `is_use` holds, and the tokens behind it: its guard."""
+    """The use in a line for which `is_use` holds, and the tokens behind it: its guard. Its arguments are in brackets,
+    also where there are none; those of a chain may be left out."""
     start = _start(tokens)
     assert start is not None
+    name = tokens[start + 1 :]
+    name = name[: 3 if [t.text for t in name[1:2]] == ["/"] else 1]
+    if [t.text for t in tokens[start + 1 + len(name) :][:1]] != ["("]:
+        spelt = "".join(t.text for t in name)
+        raise UseError(f"'{spelt}' without brackets", name[0].span.to(name[-1].span), f"write use {spelt}()")
     return _read(tokens, start + 1)
 
 

@@ -16,12 +16,12 @@ from optgen.loops.language import NO_TRANS, TRANS
 
 if TYPE_CHECKING:
     from optgen.linalg.own.multiply import OwnProduct, PanelUse
-    from optgen.linalg.own.tile import Precision
+    from optgen.linalg.own.tile import OperandType
 
 How = Literal["native", "bfloat16", "deterministic"]
 OWN_MIN_MULTIPLICATIONS = 1 << 21
 """Smaller products are left to BLAS: what packing takes does not pay."""
-_PRECISIONS: dict[np.dtype[Any], Precision] = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
+_OPERANDS: dict[np.dtype[Any], OperandType] = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 EDGE = 192
 """The rows and columns of a block of BLAS. They do not depend on the number of threads, so the result does not."""
 
@@ -133,7 +133,7 @@ def _takes_blas(shape: ProductShape, how: How) -> bool:
 def _own(a: Matrices, how: How) -> OwnProduct:
     from optgen.linalg.own.multiply import load
 
-    return load("bfloat16" if how == "bfloat16" else _PRECISIONS[a.dtype], how != "deterministic")
+    return load("bfloat16" if how == "bfloat16" else _OPERANDS[a.dtype], how != "deterministic")
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from optgen.backends import machine
-from optgen.cache_folder import folder
+from optgen.cache_folder import VariableError, folder
 from optgen.files import TEMPORARY, replacing
 
 LIMIT = 512 << 20
@@ -40,13 +40,14 @@ _room: dict[tuple[Path, int], int] = {}
 
 
 def limit() -> int:
-    """The bytes that the cache may hold: `OPTGEN_CACHE_SIZE`, as 1000000, 512M or 2G. ValueError for another form."""
+    """The bytes that the cache may hold: `OPTGEN_CACHE_SIZE`, as 1000000, 512M or 2G. VariableError for another
+    form."""
     text = os.environ.get("OPTGEN_CACHE_SIZE", "")
     if not text:
         return LIMIT
     match = re.fullmatch(r"([0-9]{1,18}) ?([KMGT]?)(i?B)?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise ValueError(f"OPTGEN_CACHE_SIZE must be a number of bytes, as 512M or 2G, not {text!r}")
+        raise VariableError(f"OPTGEN_CACHE_SIZE must be a number of bytes, as 512M or 2G, not {text!r}")
     return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 

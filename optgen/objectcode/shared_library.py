@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from optgen.cache_folder import VariableError
 from optgen.files import replacing
 
 LINKER = ("ld", "-shared", "-Bsymbolic")
@@ -22,11 +23,17 @@ LONGEST = 200
 
 def load(folder: Path, code: bytes, symbols: tuple[str, ...]) -> Mapping[str, int]:
     """Write an object file to the folder as a shared library, and load it; returns the addresses of `symbols`. It
-    stays loaded until the process ends. RuntimeError without a linker, or if a symbol is missing."""
+    stays loaded until the process ends. RuntimeError without a linker, or if a symbol is missing; VariableError if the
+    folder cannot be written to."""
     path = folder / f"{symbols[0][:LONGEST]}-{hashlib.sha256(code).hexdigest()[:16]}.so"
     # It is written anew by each process: loading a damaged one would end it.
-    with replacing(path, mode=0o700, follow=False) as file:
-        file.write(_linked(code))
+    linked = _linked(code)
+    try:
+        with replacing(path, mode=0o700, follow=False) as file:
+            file.write(linked)
+    except OSError as error:
+        message = f"OPTGEN_DEBUG_DIR: {folder} cannot be written to: {error.strerror}; name another folder, or unset it"
+        raise VariableError(message) from error
     try:
         library = ctypes.CDLL(str(path))
         addresses = {symbol: ctypes.cast(library[symbol], ctypes.c_void_p).value for symbol in symbols}

@@ -3,6 +3,7 @@ those of a kernel without lines; linkers, debuggers and profilers find them."""
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -212,6 +214,33 @@ def test_other_folders_are_refused(chosen: str, tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ValueError, match=r"OPTGEN_DEBUG_DIR=.*chmod 700"):
         backend = pipeline.CpuBackend(target.host())
         pipeline.code(backend, optgen.load("sgd").spec, optgen.load("sgd").variant((3,)))
+
+
+def bound(text: str) -> optgen.BoundStep:
+    w = np.ones(3, np.float32)
+    return optgen.load(optgen.parse(text)).bind([w], [w.copy()])
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("OPTGEN_DEBUG_DIR", "/dev/null/kernels"), ("OPTGEN_CACHE_SIZE", "much")]
+)
+def test_no_parameter_is_to_blame_for_a_variable(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValueError, match=f"^{variable}.*{value}"):
+        bound(f"optimizer X\nupdate:\n  w' = w - {len(value)}*lr*g\n")
+
+
+@missing("ld")
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **options: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device", "kernels/code.so")
+
+    monkeypatch.setattr(shared_library, "replacing", full)
+    monkeypatch.setenv("OPTGEN_DEBUG_DIR", str(tmp_path / "kernels"))
+    with pytest.raises(
+        ValueError, match=rf"^OPTGEN_DEBUG_DIR: {tmp_path}/kernels cannot be .*: No space left on device"
+    ):
+        bound("optimizer X\nupdate:\n  w' = w - 11*lr*g\n")
 
 
 def test_a_linker_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

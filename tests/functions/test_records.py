@@ -1,15 +1,11 @@
-"""Each record of a function against what it means in NumPy: operations, bounds, derivatives, and other languages."""
+"""Each record of a function against what it means in NumPy: operations, bounds, and derivatives."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-import shutil
-import subprocess
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,43 +23,20 @@ from optgen.pipeline import build
 from optgen.symbolic.latex import latex
 from optgen.symbolic.mathml import mathml
 from optgen.symbolic.unicode import unicode
+from tests.functions.values import (
+    OF_NUMBERS,
+    REDUCTIONS,
+    Array,
+    meaning,
+    random_values,
+    special_values,
+)
 
-Array = np.ndarray[Any, Any]
-ELEMENTWISE = {name: f.elementwise for name, f in FUNCTIONS.items() if f.elementwise is not None}
-REDUCTIONS = {name: f.reduction for name, f in FUNCTIONS.items() if f.reduction is not None}
-OF_NUMBERS = {name: what for name, what in ELEMENTWISE.items() if not what.takes_matrix}
-SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 1000.0, -1000.0, math.inf, -math.inf, math.nan)
 OPERATORS: Mapping[str, Any] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "^": np.float_power, "<": np.less,
     "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal,
     "and": np.logical_and, "or": np.logical_or,
 }  # fmt: skip
-
-
-def _random(what: Elementwise | Reduction, n: int = 200) -> list[Array]:
-    """Arguments from -3 to 3, not near 0, within the domain; a condition is one of both."""
-    rng = np.random.default_rng(0)
-    found = [rng.uniform(0.05, 3, n) * rng.choice([-1.0, 1.0], n) for _ in what.arguments]
-    if isinstance(what, Elementwise):
-        found[0] = np.abs(found[0]) if what.domain.low == 0 else np.maximum(found[0], 0.9 * what.domain.low)
-        if what.derivative[0] is None:
-            found[0] = found[0] > 0
-    if what.arguments == ("x", "low", "high"):
-        found[2] = found[1] + np.abs(found[2])
-    if what is ELEMENTWISE["pow"]:
-        found[0] = np.abs(found[0])
-    return found
-
-
-def _special(what: Elementwise) -> list[Array]:
-    """All combinations of special values."""
-    grid = [np.array(x) for x in zip(*itertools.product(SPECIAL, repeat=len(what.arguments)), strict=True)]
-    return [grid[0] > 0, *grid[1:]] if what.derivative[0] is None else grid
-
-
-def _meaning(what: Elementwise | Reduction, *args: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return np.asarray(what.meaning(*args))
 
 
 def _derivative(text: str, what: Elementwise | Reduction, names: Mapping[str, Any]) -> Array:
@@ -115,33 +88,33 @@ def test_a_record_that_lacks_a_field_does_not_load() -> None:
 def test_what_analyses_are_told(name: str) -> None:
     """Bounds, domain, parity, degree and size hold at random and special values."""
     what = OF_NUMBERS[name]
-    args = [np.concatenate(x) for x in zip(_random(what), _special(what), strict=True)]
+    args = [np.concatenate(x) for x in zip(random_values(what), special_values(what), strict=True)]
     is_number = [x.dtype != bool for x in args]
-    result = _meaning(what, *args)
+    result = meaning(what, *args)
     known = result[~np.isnan(result)]
     wide = what.bounds(*(ALL for _ in args))
     assert wide.low <= known.min() and known.max() <= wide.high
-    few = [np.broadcast_to(x, 100) for x in _random(what, 100)]
+    few = [np.broadcast_to(x, 100) for x in random_values(what, 100)]
     narrow = what.bounds(*(Bounds(float(x.min()), float(x.max())) for x in few))
-    inner = _meaning(what, *few)
+    inner = meaning(what, *few)
     if what.rounds == "no" and not np.isnan(inner).all():
         assert narrow.low <= np.nanmin(inner) and np.nanmax(inner) <= narrow.high
     if len(args) == 1:
         finite = args[0][np.isfinite(args[0])]
         outside = (finite < what.domain.low) | (finite > what.domain.high)
-        assert np.array_equal(np.isnan(_meaning(what, finite)), outside)
+        assert np.array_equal(np.isnan(meaning(what, finite)), outside)
     usable = np.logical_and.reduce([np.isfinite(x) for x in args if x.dtype != bool])
     x = [a[usable] for a in args]
     if all(is_number):
-        _has_parity(lambda *a: _meaning(what, *a), x, what.parity)
+        _has_parity(lambda *a: meaning(what, *a), x, what.parity)
     tolerance = {"no": 1e-12, "a little": 1e-6, "much": 1e-2}[what.rounds]
     if what.degree is not None:
-        left, right = _meaning(what, *(7.3 * a for a in x)), 7.3 ** float(Fraction(what.degree)) * _meaning(what, *x)
+        left, right = meaning(what, *(7.3 * a for a in x)), 7.3 ** float(Fraction(what.degree)) * meaning(what, *x)
         away = np.abs(right - np.roll(right, 1)) >= 0 if name != "mod" else np.abs(left - right) < 0.5
         np.testing.assert_allclose(left[away], right[away], rtol=tolerance, atol=1e-12)
     if what.no_larger:
         most = np.maximum.reduce([np.abs(a) for a in x])
-        assert np.all(~(np.abs(_meaning(what, *x)) > most * (1 + tolerance)))
+        assert np.all(~(np.abs(meaning(what, *x)) > most * (1 + tolerance)))
 
 
 def _has_parity(function: Any, args: list[Array], parity: Parity) -> None:
@@ -153,22 +126,24 @@ def _has_parity(function: Any, args: list[Array], parity: Parity) -> None:
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_what_analyses_are_told_of_reductions(name: str) -> None:
     what = REDUCTIONS[name]
-    args = [x.reshape(20, 10) for x in _random(what)]
-    result = _meaning(what, *args)
+    args = [x.reshape(20, 10) for x in random_values(what)]
+    result = meaning(what, *args)
     bounds = what.bounds(*(Bounds(float(x.min()), float(x.max())) for x in args))
-    assert bounds.low <= result.min() and result.max() <= bounds.high
-    _has_parity(lambda *a: _meaning(what, *a), args, what.parity)
+    of_none = meaning(what, *(x[:, :0] for x in args))
+    for x in (result, of_none[~np.isnan(of_none)]):
+        assert np.all(bounds.low <= x) and np.all(x <= bounds.high)
+    _has_parity(lambda *a: meaning(what, *a), args, what.parity)
     if what.degree is not None:
         np.testing.assert_allclose(
-            _meaning(what, *(7.3 * a for a in args)), 7.3 ** float(Fraction(what.degree)) * result
+            meaning(what, *(7.3 * a for a in args)), 7.3 ** float(Fraction(what.degree)) * result
         )
     if what.no_larger:
         assert np.all(np.abs(result) <= np.abs(args[0]).max(axis=-1) * (1 + 1e-12))
     rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(10, 10)))[0]
     if len(args) == 1:
-        assert what.of_squares == np.allclose(_meaning(what, args[0] @ rotation), result)
+        assert what.of_squares == np.allclose(meaning(what, args[0] @ rotation), result)
         assert what.is_linear == np.allclose(
-            _meaning(what, args[0] + args[0] ** 2), result + _meaning(what, args[0] ** 2)
+            meaning(what, args[0] + args[0] ** 2), result + meaning(what, args[0] ** 2)
         )
 
 
@@ -198,14 +173,14 @@ def test_what_analyses_are_told_of_matrices(name: str) -> None:
 def test_derivatives_are_those_of_differences(name: str) -> None:
     """At random points, which are not at kinks. What rounds has the derivative of what it rounds."""
     what = OF_NUMBERS[name]
-    args, step = _random(what), 1e-6
+    args, step = random_values(what), 1e-6
     for k, text in enumerate(what.derivative):
         if text is None:
             assert args[k].dtype == bool
             continue
         width = step if what.rounds == "no" else 1.0
         sides = [[x + sign * width if i == k else x for i, x in enumerate(args)] for sign in (-1, 1)]
-        low, high = (_meaning(what, *side) for side in sides)
+        low, high = (meaning(what, *side) for side in sides)
         found = _derivative(text, what, dict(zip(what.arguments, args, strict=True)))
         tolerance = {"no": 1e-5, "a little": 1e-5, "much": 0.02}[what.rounds]
         expected = (high - low) / (2 * width)
@@ -219,9 +194,9 @@ def test_derivatives_are_those_of_differences(name: str) -> None:
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_derivatives_of_reductions_are_those_of_differences(name: str) -> None:
     what, step = REDUCTIONS[name], 1e-6
-    args = [x[:10] for x in _random(what)]
+    args = [x[:10] for x in random_values(what)]
     names = dict(zip(what.arguments, args, strict=True))
-    known = {"result": _meaning(what, *args), "count": 10}
+    known = {"result": meaning(what, *args), "count": 10}
     for k, text in enumerate(what.derivative):
         found = np.broadcast_to(_derivative(text, what, {**names, **known}), 10)
         for at in range(10):
@@ -229,7 +204,7 @@ def test_derivatives_of_reductions_are_those_of_differences(name: str) -> None:
                 [x + sign * step * (np.arange(10) == at) if i == k else x for i, x in enumerate(args)]
                 for sign in (-1, 1)
             ]
-            low, high = (_meaning(what, *side) for side in sides)
+            low, high = (meaning(what, *side) for side in sides)
             assert found[at] == pytest.approx((high - low) / (2 * step), rel=1e-5, abs=1e-6)
 
 
@@ -240,7 +215,7 @@ def test_derivatives_of_reductions_are_those_of_differences(name: str) -> None:
 def test_kernels_compute_what_it_means(name: str) -> None:
     """In float64, at random and special values; `tests.ir.test_math` has the errors of expansions."""
     what = OF_NUMBERS[name]
-    args = [np.concatenate(x).astype(float) for x in zip(_random(what), _special(what), strict=True)]
+    args = [np.concatenate(x).astype(float) for x in zip(random_values(what), special_values(what), strict=True)]
     inputs = {f"in_{x}": a for x, a in zip(what.arguments, args, strict=True)}
     given = [f"{x} > 0" if derivative is None else x for x, derivative in zip(inputs, what.derivative, strict=True)]
     lines = [f"input {x}" for x in inputs]
@@ -254,99 +229,10 @@ def test_kernels_compute_what_it_means(name: str) -> None:
         kernel,
         [TensorUpdate({k: v for k, v in buffers.items() if k in {b.name for b in kernel.buffers}}, hyper | sizes, 1)],
     )
-    expected = _meaning(what, *(a > 0 if d is None else a for a, d in zip(args, what.derivative, strict=True)))
+    expected = meaning(what, *(a > 0 if d is None else a for a, d in zip(args, what.derivative, strict=True)))
     if name == "clip":  # a bound that is NaN is unset
         assert np.array_equal(buffers["w"], expected, equal_nan=True)
     np.testing.assert_allclose(buffers["w"], expected, rtol=1e-13, atol=1e-300)
-
-
-# ---------------------------------------------------------------- other languages
-
-
-def _filled(text: str, names: Mapping[str, str]) -> str:
-    return text.format(**names)
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_spellings_in_c(tmp_path: Path) -> None:
-    """One program has all of them, and prints what they are at random and special values."""
-    known = {name: what for name, what in OF_NUMBERS.items() if what.spelling.c is not None}
-    lines, expected = [], []
-    for name, what in known.items():
-        args = [np.concatenate(x).astype(float) for x in zip(_random(what, 20), _special(what), strict=True)]
-        for values in zip(*args, strict=True):
-            names = {x: _c_number(v) for x, v in zip(what.arguments, values, strict=True)}
-            if what.derivative[0] is None:
-                names["condition"] = f"({names['condition']} > 0)"
-            lines.append(f'  printf("%.17g\\n", (double)({_filled(what.spelling.c or "", names)}));')
-            given = [np.array(v > 0 if d is None else v) for v, d in zip(values, what.derivative, strict=True)]
-            expected.append((name, values, float(_meaning(what, *given))))
-    program = tmp_path / "all.c"
-    program.write_text("#include <math.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\n}\n")
-    subprocess.run(["cc", "-w", "-O0", "-o", tmp_path / "all", program, "-lm"], check=True)
-    output = subprocess.run([tmp_path / "all"], check=True, capture_output=True, text=True).stdout
-    for line, (name, values, wanted) in zip(output.split(), expected, strict=True):
-        assert _agree(name, values, float(line), wanted), (name, values, line, wanted)
-
-
-def _c_number(x: float) -> str:
-    return {"inf": "INFINITY", "-inf": "(-INFINITY)", "nan": "NAN"}.get(str(float(x)), f"({float(x)!r})")
-
-
-def _agree(name: str, values: Any, found: float, wanted: float) -> bool:
-    """Whether a library has the language's value. What is NaN here alone: `mod` of large quotients, and large angles.
-    A bound of `clip` that is NaN is unset here."""
-    with np.errstate(all="ignore"):
-        beyond = name == "mod" and not abs(np.divide(values[0], values[1])) < 2**48
-    unset = name == "clip" and any(v != v for v in values[1:])
-    return beyond or unset or bool(np.isclose(found, wanted, rtol=1e-12, atol=1e-300, equal_nan=True))
-
-
-def _agree_all(name: str, args: list[Array], found: Array, wanted: Array, rtol: float) -> None:
-    with np.errstate(all="ignore"):
-        beyond = ~(np.abs(args[0] / args[1]) < 2**48) if name == "mod" else np.zeros(len(wanted), bool)
-    if name == "clip":
-        beyond = np.isnan(args[1]) | np.isnan(args[2])
-    np.testing.assert_allclose(found[~beyond], wanted[~beyond], rtol=rtol, atol=1e-300, err_msg=name)
-
-
-def test_spellings_in_pytorch() -> None:
-    torch = pytest.importorskip("torch")
-    for name, what in ELEMENTWISE.items():
-        if what.spelling.torch is None:
-            continue
-        args = (
-            [np.ones((3, 4))]
-            if what.takes_matrix
-            else [np.concatenate(x) for x in zip(_random(what), _special(what), strict=True)]
-        )
-        tensors = {x: torch.from_numpy(a) for x, a in zip(what.arguments, args, strict=True)}
-        found = eval(_filled(what.spelling.torch, {x: x for x in tensors}), {"torch": torch}, tensors).numpy()
-        if what.takes_matrix:
-            assert np.array_equal(found, what.meaning(*args))
-        else:
-            _agree_all(name, args, found, _meaning(what, *args), 1e-12)
-    for name, reduction in REDUCTIONS.items():
-        args = [x.reshape(20, 10) for x in _random(reduction)]
-        tensors = {x: torch.from_numpy(a) for x, a in zip(reduction.arguments, args, strict=True)}
-        text = _filled(reduction.spelling.torch or "", {**{x: x for x in tensors}, "axis": "-1"})
-        np.testing.assert_allclose(
-            eval(text, {"torch": torch}, tensors).numpy(), reduction.meaning(*args), err_msg=name
-        )
-
-
-def test_spellings_in_jax() -> None:
-    jax = pytest.importorskip("jax")
-    jnp = jax.numpy
-    with jax.experimental.enable_x64():
-        for name, what in ELEMENTWISE.items():
-            if what.spelling.jax is None or what.takes_matrix:
-                continue
-            args = [np.concatenate(x) for x in zip(_random(what), _special(what), strict=True)]
-            arrays = {x: jnp.asarray(a) for x, a in zip(what.arguments, args, strict=True)}
-            text = _filled(what.spelling.jax, {x: x for x in arrays})
-            found = np.asarray(eval(text, {"jax": jax, "jnp": jnp}, arrays))
-            _agree_all(name, args, found, _meaning(what, *args), 1e-9)
 
 
 # ---------------------------------------------------------------- how it is shown

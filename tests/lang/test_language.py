@@ -22,7 +22,7 @@ from optgen.execute.buffers import numpy_dtype
 from optgen.execute.choice import SMALLEST_QUANTIZED
 from optgen.ir import COMPUTE, WEIGHTS, Kernel, Variant
 from optgen.ir.storage import QUANT_BLOCK, storages_of
-from optgen.lang import actions, builtins, definitions, kinds, lint, parser, syntax, variants
+from optgen.lang import builtins, declaration_checks, definitions, kinds, lint, parser, syntax, variants
 from optgen.lang.expression_actions import LineError
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
 from optgen.stages.plan import KernelStage
@@ -351,7 +351,7 @@ def test_limits() -> None:
     limits = [
         (syntax.MAX_CHARACTERS, "E108"),
         (syntax.MAX_NAME, "E101"),
-        (actions.MAX_ENTRIES, "E404"),
+        (declaration_checks.MAX_ENTRIES, "E404"),
         (syntax.MAX_BRACKETS, "E107"),
         (parser.MAX_DEPTH, "E107"),
         (variants.MAX_VARIANTS, "E412"),

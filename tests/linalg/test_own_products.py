@@ -23,7 +23,7 @@ from optgen.linalg.matrices import ProductShape
 from optgen.linalg.own import multiply as own
 from optgen.linalg.own import packed
 from optgen.linalg.own.tasks import ENTRIES, module_text
-from optgen.linalg.own.tile import Precision, tile_for
+from optgen.linalg.own.tile import OperandType, tile_for
 from optgen.linalg.own.tile_function import PASSES
 from optgen.objectcode import link
 from tests import sweeps
@@ -187,9 +187,11 @@ def test_the_bits_do_not_depend_on_threads_or_place(how: linalg.How, symmetric: 
 # ------------------------------------------------------------ other CPUs
 
 
-def compiled(precision: Precision, host: CpuTarget, a: np.ndarray, b: np.ndarray, trans_b: bool = False) -> np.ndarray:
+def compiled(
+    operand_type: OperandType, host: CpuTarget, a: np.ndarray, b: np.ndarray, trans_b: bool = False
+) -> np.ndarray:
     """The product by code that is compiled for another CPU; deterministic, if it is not of bfloat16."""
-    tile = tile_for(precision, host, fused=precision == "bfloat16")
+    tile = tile_for(operand_type, host, fused=operand_type == "bfloat16")
     code = target.compile_ir(module_text(tile), host).object
     shape = ProductShape(1, len(a), len(b) if trans_b else b.shape[1], a.shape[1])
     c = np.full((shape.m, shape.n), np.nan, a.dtype)
@@ -202,8 +204,8 @@ def test_deterministic_products_have_the_same_bits_on_older_cpus(dtype: type) ->
     for m, k, n in ((100, 600, 77), (5, 3, 200)):
         a, b = special(dtype, m, k), special(dtype, k, n)
         for host in RUNNABLE:
-            precision: Precision = "float32" if dtype == np.float32 else "float64"
-            assert_same_bits(compiled(precision, host, a, b), linalg.reference_product(a, b))
+            operand_type: OperandType = "float32" if dtype == np.float32 else "float64"
+            assert_same_bits(compiled(operand_type, host, a, b), linalg.reference_product(a, b))
 
 
 def test_products_in_bfloat16_on_cpus_without_it() -> None:
@@ -215,7 +217,7 @@ def test_products_in_bfloat16_on_cpus_without_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("precision", "fused"),
+    ("operand_type", "fused"),
     sweeps.swept(
         combinations(("float32", "float64", "bfloat16"), (False, True)),
         [("float32", False), ("float64", True), ("bfloat16", True)],
@@ -230,14 +232,16 @@ def test_products_in_bfloat16_on_cpus_without_it() -> None:
         ("aarch64-unknown-linux-gnu", "+neon"),
     ],
 )
-def test_the_sums_of_a_tile_fit_the_registers(precision: Precision, fused: bool, triple: str, features: str) -> None:
+def test_the_sums_of_a_tile_fit_the_registers(
+    operand_type: OperandType, fused: bool, triple: str, features: str
+) -> None:
     """The loop over k writes no memory."""
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     host = CpuTarget(triple, "", features)
-    tile = tile_for(precision, host, fused=fused)
+    tile = tile_for(operand_type, host, fused=fused)
     text = module_text(tile).replace("llvm.x86.sse.", "none.") if "aarch64" in triple else module_text(tile)
     assembly = target.compile_ir(text, host).assembly
     loop = innermost(assembly.split("\ntile:", 1)[1])

@@ -137,8 +137,13 @@ def _choose(i: Instruction, sources: Operands, index: int) -> Step:
 
 
 def prefetch(i: Instruction, c: Call) -> Step:
-    """Of any address: nothing depends on it."""
-    return lambda registers: None
+    """Of any address that is known: it is in no tensor, often, and nothing depends on it."""
+    address, *_ = c.operands
+
+    def step(r: list[Any]) -> None:
+        i.plain(r[address], "the address")
+
+    return step
 
 
 def _lane_pointers(i: Instruction, pointer: Value, mask: Value, align: int, nbytes: int) -> list[tuple[int, Value]]:

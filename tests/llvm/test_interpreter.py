@@ -57,6 +57,10 @@ FAULTS: dict[str, tuple[str, str]] = {
     "exact": ("%a = sdiv exact i64 %n, 2; store i64 %a, ptr %p", "exact is broken"),
     "lshr exact": ("%a = lshr exact i64 %n, 1; store i64 %a, ptr %p", "exact is broken"),
     "inbounds": ("%a = getelementptr inbounds double, ptr %p, i64 5; %x = load i8, ptr %a", "inbounds is broken"),
+    "prefetch": (
+        "%a = getelementptr inbounds double, ptr %p, i64 5; call void @llvm.prefetch.p0(ptr %a, i32 0, i32 2, i32 1)",
+        "inbounds is broken",
+    ),
     "shift": ("%w = mul i64 %n, 30; %a = shl i64 1, %w; store i64 %a, ptr %p", "the width is broken by"),
     "undef": ("%a = add i64 undef, 1; store i64 %a, ptr %p", "the constant undef"),
     "lane": (

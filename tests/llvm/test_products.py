@@ -17,7 +17,7 @@ from optgen.linalg.matrices import SUMMED, Addend, ProductShape
 from optgen.linalg.own import multiply as own
 from optgen.linalg.own import packed
 from optgen.linalg.own.tasks import FIELDS, module_text
-from optgen.linalg.own.tile import Precision, Tile, tile_for
+from optgen.linalg.own.tile import OperandType, Tile, tile_for
 from tests.llvm import LlvmError, Machine, Pointer
 from tests.llvm.types import integer
 from tests.sweeps import swept
@@ -30,14 +30,17 @@ CPUS = {
 }
 """The interpreter needs none of them."""
 TILES = [
-    (cpu, precision, fused) for cpu in CPUS for precision in ("float32", "float64", "bfloat16") for fused in (0, 1)
+    (cpu, operand_type, fused)
+    for cpu in CPUS
+    for operand_type in ("float32", "float64", "bfloat16")
+    for fused in (0, 1)
 ]
 SHAPES = ((1, 1, 1, 1), (1, 5, 7, 3), (2, 3, 17, 9), (1, 13, 50, 2), (1, 9, 25, 4), (1, 2, 3, SUMMED + 1))
 """batch, m, n, k: less than a tile, a part of one beside whole ones, more products than are summed at once."""
 
 
-def tile_of(cpu: str, precision: Precision, fused: int) -> Tile:
-    return tile_for(precision, CpuTarget("x86_64-unknown-linux-gnu", "x86-64", CPUS[cpu]), fused=bool(fused))
+def tile_of(cpu: str, operand_type: OperandType, fused: int) -> Tile:
+    return tile_for(operand_type, CpuTarget("x86_64-unknown-linux-gnu", "x86-64", CPUS[cpu]), fused=bool(fused))
 
 
 class Product:
@@ -71,13 +74,13 @@ class Product:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "precision", "fused"),
+    ("cpu", "operand_type", "fused"),
     swept(TILES, [("avx2", "float32", 1), ("sse2", "bfloat16", 0)]),
 )
-def test_products(cpu: str, precision: Precision, fused: int) -> None:
+def test_products(cpu: str, operand_type: OperandType, fused: int) -> None:
     """Whole numbers, of which every sum is exact; transposed or not, half of what is symmetric, and with addends."""
-    product, rng = Product(tile_of(cpu, precision, fused)), np.random.default_rng(0)
-    dtype = np.float64 if precision == "float64" else np.float32
+    product, rng = Product(tile_of(cpu, operand_type, fused)), np.random.default_rng(0)
+    dtype = np.float64 if operand_type == "float64" else np.float32
     for number, (batch, m, n, k) in enumerate(SHAPES):
         ta, tb, symmetric = bool(number & 1), bool(number & 2), number == 4
         a = rng.integers(-9, 9, (batch, k, m) if ta else (batch, m, k)).astype(dtype)

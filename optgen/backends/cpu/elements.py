@@ -122,10 +122,13 @@ class SweepBody:
     def prefetch(self, i: Any, offset: int, names: Collection[str] = ()) -> None:
         """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`.
 
-        It goes to the second cache: the first one has no room for lines that are not needed at once.
+        It goes to the second cache: the first one has no room for lines that are not needed at once. The element, too,
+        may be beyond the tensor.
         """
         for name in names or self.pointers:
-            prefetch(self.b, at(self.b, self.address(name, i), integer(offset), I8))
+            format = self.m.kernel.buffer(name).format
+            element = address(self.b, self.pointers[name], i, format, inbounds=False)
+            prefetch(self.b, at(self.b, element, integer(offset), I8, inbounds=False))
 
 
 def elements_per_line(kernel: ir.Kernel) -> int:

@@ -92,5 +92,5 @@ def _prefetch_row(b: ll.IRBuilder, row: Mapping[str, Any], formats: Mapping[str,
         with loop(b, integer(0), size, CACHE_LINE_BYTES) as offset:
             for place in places:
                 prefetch(b, at(b, place, offset, I8))
-        for place in places:  # the row may begin within a line
-            prefetch(b, at(b, place, b.sub(size, integer(1)), I8))
+        for place in places:  # the row may begin within a line, or have no elements
+            prefetch(b, at(b, place, b.sub(size, integer(1)), I8, inbounds=False))

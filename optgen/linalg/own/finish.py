@@ -53,7 +53,7 @@ def function_type(tile: Tile) -> ll.FunctionType:
 def _sum(
     b: ll.IRBuilder, tile: Tile, old: Any, product: Any, beta: Any, alpha: Any, width: int, machine_flushes: bool
 ) -> Any:
-    value = Value("x", Type(Kind.ELEM, "f64" if tile.precision == "float64" else "f32"))
+    value = Value("x", Type(Kind.ELEM, "f64" if tile.operand_type == "float64" else "f32"))
     if not machine_flushes and value.type.dtype == "f32":
         old, product = flushed(b, old), flushed(b, product)
 

@@ -13,7 +13,7 @@ import numpy as np
 from optgen.backends import target
 from optgen.linalg.matrices import Addend, Matrices, ProductShape
 from optgen.linalg.own.tasks import ENTRIES, FIELDS, GROUP, TASK_EDGE, module_text
-from optgen.linalg.own.tile import Precision, Tile, tile_for
+from optgen.linalg.own.tile import OperandType, Tile, tile_for
 from optgen.loops import code
 from optgen.loops.kernel import runner
 from optgen.objectcode import link
@@ -116,9 +116,9 @@ def _factors(addend: Addend | None, c: Matrices) -> list[int]:
 
 
 @functools.cache
-def load(precision: Precision, fused: bool) -> OwnProduct:
+def load(operand_type: OperandType, fused: bool) -> OwnProduct:
     """The code for this machine; `fused` as `tile_for` has it."""
-    tile = tile_for(precision, target.host(), fused=fused)
+    tile = tile_for(operand_type, target.host(), fused=fused)
     return made(tile, link.link(code.build(module_text(tile)), *ENTRIES))
 
 

@@ -129,7 +129,7 @@ class _Packing:
 
     def converted(self, x: Any, width: int) -> Any:
         """Words of one element each."""
-        if self.tile.precision != "bfloat16":
+        if self.tile.operand_type != "bfloat16":
             return x
         return self.b.bitcast(self.rounded(x, width), vector(F32, width))
 

@@ -73,7 +73,7 @@ def module_text(tile: Tile) -> str:
 
 def _finish(tile: Tile) -> str:
     """LLVM IR of `finish`: FINISH, in the mode of sweeps."""
-    _, begin, end = code.float_mode(flushes=tile.precision != "float64")
+    _, begin, end = code.float_mode(flushes=tile.operand_type != "float64")
     types = [str(type) for type in function_type(tile).args]
     parameters, values = (", ".join(f"{type} %x{i}" for i, type in enumerate(types)) for _ in range(2))
     return f"""\

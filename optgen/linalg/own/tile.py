@@ -12,8 +12,8 @@ from optgen.backends.llvm import splat
 from optgen.backends.llvm_types import F32, F64, I1, I32, I64, PTR, vector
 from optgen.backends.target import CpuTarget
 
-Precision = Literal["bfloat16", "float32", "float64"]
-"""What is multiplied. Sums are in float32 for bfloat16."""
+OperandType = Literal["bfloat16", "float32", "float64"]
+"""The type of what is multiplied. Sums are in float32 for bfloat16."""
 DOT = "optgen_dot"
 """The function that adds the products of two vectors of pairs of bfloat16 to a vector of float32."""
 
@@ -22,7 +22,7 @@ DOT = "optgen_dot"
 class Tile:
     """`rows` by `columns` sums, in vectors of `lanes`."""
 
-    precision: Precision
+    operand_type: OperandType
     lanes: int
     rows: int
     vectors: int
@@ -43,7 +43,7 @@ class Tile:
     @property
     def element(self) -> Any:
         """The LLVM type of an element of the result."""
-        return F64 if self.precision == "float64" else F32
+        return F64 if self.operand_type == "float64" else F32
 
     @property
     def word(self) -> Any:
@@ -52,7 +52,7 @@ class Tile:
 
     @property
     def word_bytes(self) -> int:
-        return 8 if self.precision == "float64" else 4
+        return 8 if self.operand_type == "float64" else 4
 
     @property
     def group(self) -> int:
@@ -65,18 +65,18 @@ def has_large_tiles(target: CpuTarget) -> bool:
     return "avx512f" in target.required()
 
 
-def tile_for(precision: Precision, target: CpuTarget, *, fused: bool) -> Tile:
+def tile_for(operand_type: OperandType, target: CpuTarget, *, fused: bool) -> Tile:
     """The largest tile that fits the registers, with a row of b and an element of a; `fused` if that is wanted, where
     the CPU can."""
     features = set(target.required())
     arm = target.triple.startswith(("aarch64", "arm64"))
     size, many = (64, True) if "avx512f" in features else (32, False) if "avx2" in features else (16, arm)
-    pairs = precision == "bfloat16" and {"avx512f", "avx512bf16"} <= features
+    pairs = operand_type == "bfloat16" and {"avx512f", "avx512bf16"} <= features
     fused = fused and (arm or not {"fma", "avx512f"}.isdisjoint(features))
-    lanes = size // (8 if precision == "float64" else 4)
+    lanes = size // (8 if operand_type == "float64" else 4)
     # Of 32 or 16 registers, 24 or 12 are sums. A product that is rounded on its own needs a register, and on 64-bit Arm
     # LLVM keeps several such products: fewer sums fit.
-    return Tile(precision, lanes, 8 if many else 4, 3 if fused or size == 64 else 2, pairs, fused)
+    return Tile(operand_type, lanes, 8 if many else 4, 3 if fused or size == 64 else 2, pairs, fused)
 
 
 ROUND = "optgen_round"
