@@ -113,7 +113,7 @@ class Get:
 
 
 @dataclass(frozen=True)
-class MatrixCall:
+class ArrayCall:
     """A product, a transpose, or a function of matrices or groups (`optgen.stages.plan.CallStage`), of arrays as they
     are stored. It stands for the operations above once values have one orientation (`optgen.stages.orient`). `type` is
     that of the result."""
@@ -139,5 +139,5 @@ class Keep:
 
 
 MatrixOp = (
-    MatMul | Transposed | MatrixFunction | Triangle | Repeated | Spread | ReduceGroups | Put | Get | MatrixCall | Keep
+    MatMul | Transposed | MatrixFunction | Triangle | Repeated | Spread | ReduceGroups | Put | Get | ArrayCall | Keep
 )

@@ -236,7 +236,7 @@ def matrix_type(op: ir.Op, wanted: ir.DType) -> Type:
             return ir.of_axes((group,), "f64")
         case ir.Get(kind=kind):
             return Type(kind, "f64")
-        case ir.MatrixCall(type=own) | ir.Keep(type=own):
+        case ir.ArrayCall(type=own) | ir.Keep(type=own):
             return own
     raise InvalidKernel("no result")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -103,6 +104,7 @@ class _Planner:
             self.aliases |= {v.id: x.id for v, x in zip(region.results, region.gives, strict=True)}
         self.stores = [i.op for i in kernel.instrs() if isinstance(i.op, ir.Store)]
         self.names: dict[str, str] = {}
+        self.numbers = itertools.count(1)
         self.arrays: dict[str, StageArray] = {}
         self.places: dict[str, str] = {}
 
@@ -130,9 +132,11 @@ class _Planner:
     # ------------------------------------------------------------ arrays
 
     def name(self, key: str) -> str:
-        """The name of the array of a value."""
+        """The name of the array of a value: that of the spec, or a number in the order in which arrays are needed."""
         key = self.aliases.get(key, key)
-        return self.names.setdefault(key, key if key[:1].isalpha() else f"#{len(self.names)}")
+        if key not in self.names:
+            self.names[key] = key if key[:1].isalpha() else f"#{next(self.numbers)}"
+        return self.names[key]
 
     def array(self, key: str) -> str:
         """Give a value an array, unless it has one; returns the name of that."""
@@ -144,7 +148,7 @@ class _Planner:
         else:
             result = self.instrs[self.aliases.get(key, key)].result
             assert result is not None
-            is_narrow = op.function not in GROUPED if isinstance(op, ir.MatrixCall) else _is_narrow(op)
+            is_narrow = op.function not in GROUPED if isinstance(op, ir.ArrayCall) else _is_narrow(op)
             found = StageArray(name, result.type.axes, is_narrow, is_shared=_is_shared(result))
         self.arrays.setdefault(name, found)
         return name
@@ -172,7 +176,7 @@ class _Planner:
         """Give an array to each value that is read by another stage than the one that makes it."""
         home = {node.key: at for at, section in sections.items() for node in section.nodes}
         for node in block.nodes:
-            is_kept = isinstance(node.instr.op, ir.MatrixCall | ir.Put) or (not top and node.key in block.roots)
+            is_kept = isinstance(node.instr.op, ir.ArrayCall | ir.Put) or (not top and node.key in block.roots)
             if is_kept:
                 self.array(node.key)
             here = home.get(node.key) if node.domain is not None else None
@@ -182,7 +186,7 @@ class _Planner:
 
     def call(self, block: Block, node: Node) -> Stage:
         op = node.instr.op
-        if isinstance(op, ir.MatrixCall):
+        if isinstance(op, ir.ArrayCall):
             operands = tuple(Operand(self._operand(v), t) for v, t in zip(op.args, op.transposed, strict=True))
             numbers = tuple(x.expr for x in op.numbers)
             target = self.name(node.key)
@@ -230,7 +234,7 @@ class _Planner:
         sections.setdefault((at, domain), _Section(domain, [])).stores.append(store)
         if at > level or is_call:
             self.array(key)
-        elif is_own and self.name(key) in self.arrays:
+        elif is_own and self.names.get(key) in self.arrays:
             self._place(key, name)
 
     def _place(self, key: str, buffer: str) -> None:
@@ -277,11 +281,11 @@ class _Planner:
         ids += [v.id for x in stores for v in ir.operands(x)]
         light = block.definitions(ids)
         outer = block.outer(ids) - own.keys()
-        kept = [key for key in own if self.name(key) in self.arrays]
+        kept = [key for key in own if self.names.get(key) in self.arrays]
         reads = {key: self.places.get(name := self.name(key), name) for key in sorted(outer)}
         written = {x.buffer for x in stores} | {self.name(key) for key in kept}
         loaded = {op.buffer for id in light if isinstance(op := block.light[id].op, ir.Load)}
-        columns = {self.name(key) for key, node in own.items() if node.columns}
+        columns = {self.names.get(key) for key, node in own.items() if node.columns}
         found = self._in_order({*loaded, *reads.values(), *written})
         buffers = [self._buffer(name, section.domain, name in written, columns) for name in found]
         builder = SectionBuilder(self.variant, buffers, section.domain, reads, block.light)
@@ -300,7 +304,7 @@ class _Planner:
         scaled = [x for b in own for x in (b, f"{b}.scale") if x in self.buffers]
         return [*scaled, *sorted(x for x in names if x in self.arrays)]
 
-    def _buffer(self, name: str, domain: Axes, written: bool, columns: Collection[str]) -> Buffer:
+    def _buffer(self, name: str, domain: Axes, written: bool, columns: Collection[str | None]) -> Buffer:
         """A buffer of a kernel over these dimensions."""
         if name not in self.arrays:
             buffer = self.buffers[name]

@@ -62,7 +62,7 @@ class Block:
     def _node(self, instr: Instr) -> Node:
         op, result = instr.op, instr.result
         match op:
-            case ir.Repeat() | ir.MatrixCall():
+            case ir.Repeat() | ir.ArrayCall():
                 return Node(instr, result.id if result is not None else "")
             case ir.Put(array=array):
                 return Node(instr, array, self._domain(instr, ()))

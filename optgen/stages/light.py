@@ -5,7 +5,7 @@ from __future__ import annotations
 from optgen import ir
 from optgen.ir import Instr, Value
 
-_MADE = (ir.Reduce, ir.ReduceOverParams, ir.MatrixCall, ir.Keep, ir.Put, ir.Repeat, ir.Store)
+_MADE = (ir.Reduce, ir.ReduceOverParams, ir.ArrayCall, ir.Keep, ir.Put, ir.Repeat, ir.Store)
 
 
 class Light:

@@ -36,7 +36,7 @@ def oriented(kernel: Kernel, exact: Collection[str]) -> tuple[Kernel, set[str]]:
 
 
 @dataclass(frozen=True)
-class _Array:
+class _Stored:
     """A value as it is stored. `transposed`: the transpose of it is meant, of a square matrix."""
 
     value: Value
@@ -49,7 +49,7 @@ class _Orient:
         self.buffers = {b.name: b for b in kernel.buffers}
         self.stored_as = {frozenset(axes): axes for axes in kernel.orientation}
         self.instrs: list[Instr] = []
-        self.arrays: dict[str, _Array] = {}
+        self.arrays: dict[str, _Stored] = {}
         """The values of the kernel, by their names there."""
         self.symmetric: set[str] = set()
         self.is_light = Light(self.compute)
@@ -91,7 +91,7 @@ class _Orient:
                 return
             case ir.MatMul() | ir.MatrixFunction() | ir.Spread() | ir.ReduceGroups():
                 assert result is not None
-                self.arrays[result.id] = _Array(self.called(op, result))
+                self.arrays[result.id] = _Stored(self.called(op, result))
                 return
         turned = [self.is_turned(v.type.axes) for v in ir.operands(op)]
         op = ir.with_operands(op, self.value)
@@ -106,7 +106,7 @@ class _Orient:
         if result is None:
             self.instrs.append(Instr(None, op, self.span))
         else:
-            self.arrays[result.id] = _Array(self.emit(op, result))
+            self.arrays[result.id] = _Stored(self.emit(op, result))
 
     def emit(self, op: ir.Op, like: Value) -> Value:
         """Add an instruction, unless it was made before. The result has the name and the dtype of a value."""
@@ -116,10 +116,10 @@ class _Orient:
         instr = Instr(made, op, self.span)
         self.instrs.append(instr)
         is_light = self.is_light(instr)
-        if (is_light and not isinstance(op, ir.Get)) or isinstance(op, ir.Reduce | ir.MatrixCall):
+        if (is_light and not isinstance(op, ir.Get)) or isinstance(op, ir.Reduce | ir.ArrayCall):
             self.made[op, made.type] = made
         is_exact = isinstance(op, ir.Load) and op.buffer in self.exact
-        if is_exact or isinstance(op, ir.MatrixCall | ir.Keep) or (made.type.is_element and not is_light):
+        if is_exact or isinstance(op, ir.ArrayCall | ir.Keep) or (made.type.is_element and not is_light):
             self.direct.add(made.id)
         if isinstance(op, _LEAVES):
             self.leaves.add(made.id)
@@ -132,7 +132,7 @@ class _Orient:
 
     def is_symmetric(self, op: ir.Op, made: Value) -> bool:
         """Whether an elementwise result is known to be a symmetric matrix, as its operands are."""
-        if isinstance(op, ir.MatrixCall):
+        if isinstance(op, ir.ArrayCall):
             is_square = made.type.axes[:1] == made.type.axes[1:]
             return op.symmetric or op.function in _SYMMETRIC or (op.function == "identity" and is_square)
         arrays = [v for v in ir.operands(op) if v.type.axes]
@@ -164,7 +164,7 @@ class _Orient:
         array = self.arrays[v.id]
         if not array.transposed:
             return array.value
-        call = ir.MatrixCall("transpose", (self.array(array.value),), (False,), (), array.value.type)
+        call = ir.ArrayCall("transpose", (self.array(array.value),), (False,), (), array.value.type)
         return self.call(call)
 
     # ------------------------------------------------------------ calls
@@ -179,13 +179,13 @@ class _Orient:
                 operands = [self.operand(v) for v in args]
                 values, transposed = tuple(x.value for x in operands), tuple(x.transposed for x in operands)
                 name = "diagonal" if is_diagonal else function
-                made = ir.MatrixCall(name, values, transposed, numbers, type, turned=turned and function != "identity")
+                made = ir.ArrayCall(name, values, transposed, numbers, type, turned=turned and function != "identity")
             case ir.Spread(x=x):
                 array = self.array(self.value(x))
-                made = ir.MatrixCall("spread", (array,), (False,), _sizes(x.type.group), type)
+                made = ir.ArrayCall("spread", (array,), (False,), _sizes(x.type.group), type)
             case ir.ReduceGroups(op=how, x=x, group=group, each=each):
                 numbers = (*_sizes(group), each) if how == "mean" else _sizes(group)
-                made = ir.MatrixCall(how, (self.array(self.value(x)),), (False,), numbers, type)
+                made = ir.ArrayCall(how, (self.array(self.value(x)),), (False,), numbers, type)
             case _:
                 raise TypeError(op)
         return self.call(made, result.id)
@@ -197,29 +197,29 @@ class _Orient:
         vectors = tuple(k for k, side in enumerate((a, b)) if len(side.type.axes) == 1)
         if turned:  # (X @ Y)^T = Y^T @ X^T
             x, y = self.flipped(y), self.flipped(x)
-        made = ir.MatrixCall(
+        made = ir.ArrayCall(
             "product", (x.value, y.value), (x.transposed, y.transposed), (), type, symmetric, vectors
         )  # fmt: skip
         return self.call(made, id)
 
-    def flipped(self, x: _Array) -> _Array:
+    def flipped(self, x: _Stored) -> _Stored:
         return x if x.value.id in self.symmetric else replace(x, transposed=not x.transposed)
 
-    def call(self, call: ir.MatrixCall, id: str | None = None) -> Value:
+    def call(self, call: ir.ArrayCall, id: str | None = None) -> Value:
         """The result of a call."""
         made = self.emit(call, Value(id, call.type) if id is not None else self.fresh(call.type))
         if call.function not in GROUPED:
             self.narrow.add(made.id)
         return made
 
-    def operand(self, v: Value) -> _Array:
+    def operand(self, v: Value) -> _Stored:
         """What a product or a function reads: a matrix, or a vector in the dtype of elements."""
         of = self.arrays[v.id]
         if not of.value.type.is_element:
             is_narrow = of.value.id in self.narrow
             return of if is_narrow else replace(of, value=self.keep(of.value, of.value.type, narrow=True))
         turned = self.is_turned(v.type.axes)
-        return _Array(self.array(of.value), of.transposed or turned)
+        return _Stored(self.array(of.value), of.transposed or turned)
 
     def array(self, x: Value) -> Value:
         """A value with an array: the value itself, or a copy."""
@@ -254,7 +254,7 @@ class _Orient:
 
     def define(self, old: Sequence[Value], new: Sequence[Value]) -> None:
         """Values that loops carry have arrays."""
-        self.arrays |= {v.id: _Array(x) for v, x in zip(old, new, strict=True)}
+        self.arrays |= {v.id: _Stored(x) for v, x in zip(old, new, strict=True)}
         self.direct |= {x.id for x in new}
         self.leaves |= {x.id for x in new}
 

@@ -13,7 +13,7 @@ from optgen.functions.table import FUNCTIONS
 from optgen.ir import Variant
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.pipeline import build, stages
-from optgen.stages import normalize
+from optgen.stages import lower
 from optgen.stages.plan import CallStage
 
 Array = np.ndarray[Any, Any]
@@ -103,7 +103,7 @@ update:
 
 def test_a_reduction_of_groups_that_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """By its record, as any new one: here the mean, which groups have a call for otherwise."""
-    monkeypatch.setattr(normalize, "GROUPED", ("sum", "max", "min"))
+    monkeypatch.setattr(lower, "GROUPED", ("sum", "max", "min"))
     text = "optimizer M\nstate B: block 2 = 0\nupdate:\n  B' = mean(3*g, per block 2)\n  w' = w\n"
     g = np.arange(12, dtype=np.float32).reshape(4, 3)
     optimizer = optgen.parse(text)
