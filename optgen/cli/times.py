@@ -15,7 +15,7 @@ from optgen.stages.plan import KernelStage, LoopStage
 COLUMNS = ("operations", "sweeps", "LLVM instructions", "bytes")
 NOTE = """\
 times: of a second compilation; they vary from run to run, the counts do not
-operations: of check, equations; of cut and fold, stages; of all else, instructions of kernels
+operations: of check, equations; of cut and fold, stages; of others, kernels'
 bytes: of layout, the arrays between kernels; of object code, machine code"""
 
 

@@ -164,7 +164,7 @@ def test_times(capsys: Capture) -> None:
 def test_times_of_several_kernels(capsys: Capture) -> None:
     """The sums over them; loops count with all that is in them, and the arrays between kernels have their bytes."""
     found = table_of_times(["muon"], capsys)
-    between = ["normalize", "cut", "fold", "layout"]
+    between = ["whole", "orient", "cut", "fold", "layout"]
     assert list(found) == ["check", *between, *list(table_of_times(["adam"], capsys))[1:]]
     muon = optgen.load("muon")
     variant = muon.variant((768, 768))
