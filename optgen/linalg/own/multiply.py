@@ -118,8 +118,9 @@ def _factors(addend: Addend | None, c: Matrices) -> list[int]:
 @functools.cache
 def load(operand_type: OperandType, fused: bool) -> OwnProduct:
     """The code for this machine; `fused` as `tile_for` has it."""
-    tile = tile_for(operand_type, target.host(), fused=fused)
-    return made(tile, link.link(code.build(module_text(tile)), *ENTRIES))
+    host = target.host()
+    tile = tile_for(operand_type, host, fused=fused)
+    return made(tile, link.link(code.build(module_text(tile, host.triple)), *ENTRIES))
 
 
 def made(tile: Tile, addresses: Mapping[str, int]) -> OwnProduct:

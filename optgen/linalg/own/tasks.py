@@ -32,8 +32,8 @@ product. `panels_a` and `panels_b` are those of a matrix, `groups_a` and `groups
 ENTRIES = ("optgen_pack", "optgen_multiply", "optgen_finish")
 
 
-def module_text(tile: Tile) -> str:
-    """LLVM IR of ENTRIES, which take the address of FIELDS, a part and the number of parts.
+def module_text(tile: Tile, triple: str) -> str:
+    """LLVM IR of ENTRIES for machines of a triple, which take the address of FIELDS, a part and the number of parts.
 
     Each does its part of the tasks:
 
@@ -42,7 +42,7 @@ def module_text(tile: Tile) -> str:
     - `optgen_finish`: what follows a product that is in c, for TASK_EDGE rows.
     """
     module = ll.Module("products")
-    register = target.control_register(target.host().triple)
+    register = target.control_register(triple)
     flushes = register is not None and register.flushing is not None
     emit_finish(module, tile, machine_flushes=flushes)
     finish = ll.Function(module, function_type(tile), "finish")
@@ -62,18 +62,18 @@ def module_text(tile: Tile) -> str:
     if tile.pairs:
         for name, definition in DEFINITIONS.items():
             text = re.sub(rf'^declare .*@"{name}".*$', definition, text, flags=re.MULTILINE)
-    declare, begin, end = code.float_mode()
+    declare, begin, end = code.float_mode(triple=triple)
     entries = (
         _ENTRY.format(name=name, field=FIELDS.index(field), begin=begin, end=end)
         for name, field in zip(tasks, COUNTS, strict=True)
     )
-    text = re.sub(r'^declare .*@"finish".*$', _finish(tile), text, flags=re.MULTILINE)
+    text = re.sub(r'^declare .*@"finish".*$', _finish(tile, triple), text, flags=re.MULTILINE)
     return "\n".join([text, declare, *entries])
 
 
-def _finish(tile: Tile) -> str:
+def _finish(tile: Tile, triple: str) -> str:
     """LLVM IR of `finish`: FINISH, in the mode of sweeps."""
-    _, begin, end = code.float_mode(flushes=tile.operand_type != "float64")
+    _, begin, end = code.float_mode(flushes=tile.operand_type != "float64", triple=triple)
     types = [str(type) for type in function_type(tile).args]
     parameters, values = (", ".join(f"{type} %x{i}" for i, type in enumerate(types)) for _ in range(2))
     return f"""\
