@@ -3,10 +3,13 @@
 /* ---------------------------------------------------------------- groups: the tensors of one kernel */
 
 /* Makes the group of a kernel for n tensors, whose numbers are in `order`; it keeps this memory. */
-static optgen_status make_group(const context *c, group *g, const kernel *k, int64_t *order, int64_t n)
+static optgen_status make_group(const context *c, group *g, const kernel *k, const int32_t *domain, int64_t *order,
+                                int64_t n)
 {
     int64_t *const numbers = calloc((size_t)(3 * n + 1), sizeof(int64_t));
     g->kernel = k;
+    g->domain[0] = domain[0];
+    g->domain[1] = domain[1];
     g->order = order;
     g->numbers = numbers;
     g->hyper = calloc((size_t)(n * (k->n_hyper + 1)), sizeof(double));
@@ -15,8 +18,9 @@ static optgen_status make_group(const context *c, group *g, const kernel *k, int
         return no_memory(c->spec);
     int64_t *const size = numbers, *const cols = size + n, *const t = cols + n;
     for (int64_t j = 0; j < n; j++) {
-        size[j] = c->members[order[j]].size;
-        cols[j] = c->members[order[j]].cols;
+        const member *const m = &c->members[order[j]];
+        cols[j] = length_of(m, domain[1]);
+        size[j] = m->matrices * length_of(m, domain[0]) * cols[j];
     }
     g->step.n = n;
     g->step.size = size;
@@ -49,12 +53,13 @@ static optgen_status make_stages(const context *c, group *first, const program *
         own->program = p;
         own->number = s->number;
         own->arrays = first->arrays;
-        status = make_group(c, own, s->kernel, order, n);
+        status = make_group(c, own, s->kernel, s->domain, order, n);
     }
     return status;
 }
 
-/* Makes the groups of all tensors that have the same kernel as the first one and are not yet taken. */
+/* Makes the groups of all tensors that have the same kernel as the first one and are not yet taken; of the first one alone
+   where it is updated so. */
 static optgen_status group_tensors(const context *c, group **end, int32_t section, int64_t first, char *is_taken)
 {
     const kernel *const k = kernel_of(c, section, &c->members[first]);
@@ -64,18 +69,20 @@ static optgen_status group_tensors(const context *c, group **end, int32_t sectio
     g->order = calloc((size_t)(c->n - first), sizeof(int64_t));
     if (!g->order)
         return no_memory(c->spec);
-    for (int64_t i = first; i < c->n; i++)
+    const int64_t end_of = k->program && k->program->alone ? first + 1 : c->n;
+    static const int32_t whole[] = {AXIS_ROWS, AXIS_COLS};
+    for (int64_t i = first; i < end_of; i++)
         if (!is_taken[i] && kernel_of(c, section, &c->members[i]) == k) {
             is_taken[i] = 1;
             g->order[n++] = i;
         }
-    return k->program ? make_stages(c, g, k->program, n) : make_group(c, g, k, g->order, n);
+    return k->program ? make_stages(c, g, k->program, n) : make_group(c, g, k, whole, g->order, n);
 }
 
 static optgen_status make_groups(context *c)
 {
     const int32_t sections = c->spec->sections;
-    const int64_t kernels = (int64_t)c->spec->variants * (1 + c->spec->small_differ), most = c->n < kernels ? c->n : kernels;
+    const int64_t kernels = (int64_t)c->spec->variants * (1 + c->spec->small_differ), most = c->n < kernels || c->spec->alone ? c->n : kernels;
     c->groups = calloc((size_t)sections * (size_t)most * (size_t)c->spec->most_kernels + 1, sizeof(group));
     c->first_group = calloc((size_t)sections + 1, sizeof(int64_t));
     char *const is_taken = malloc((size_t)c->n + 1);
@@ -101,27 +108,30 @@ static optgen_status make_groups(context *c)
     return status;
 }
 
+/* Where an array of a group's tensor number j is. */
+static void *address_of(const context *c, const group *g, int64_t j, int32_t role, int32_t number, void *const *out)
+{
+    const int64_t i = g->order[j];
+    const member *const m = &c->members[i];
+    const void *const grad = m->present >= 0 && !is_lazy(c, m) ? m->copy : m->grad;
+    void *const places[] = {m->data, (void *)grad, NULL, NULL, out ? out[i] : NULL};
+    return role == ROLE_STATE   ? m->states[number]
+           : role == ROLE_ARRAY ? g->arrays[j * g->program->n_arrays + number]
+           : role == ROLE_INPUT ? (void *)c->inputs[i * c->spec->n_inputs + number]
+                                : places[role];
+}
+
 /* Has kernels find tensors and states where they are. */
 static void set_pointers(context *c, int32_t section, void *const *out)
 {
-    const spec *const s = c->spec;
     for (int64_t g = c->first_group[section]; g < c->first_group[section + 1]; g++) {
         group *const own = &c->groups[g];
         const kernel *const k = own->kernel;
-        for (int64_t j = 0; j < own->step.n; j++) {
-            const int64_t i = own->order[j];
-            const member *const m = &c->members[i];
-            const void *const grad = m->present >= 0 && !is_lazy(c, m) ? m->copy : m->grad;
-            void *const places[] = {m->data, (void *)grad, NULL, NULL, out ? out[i] : NULL};
+        for (int64_t j = 0; j < own->step.n; j++)
             for (int32_t b = 0; b < k->n_buffers; b++) {
                 const buffer *const of = &k->buffers[b];
-                own->buffers[j * k->n_buffers + b] = of->role == ROLE_STATE ? m->states[of->number]
-                                                     : of->role == ROLE_ARRAY ? own->arrays[j * own->program->n_arrays + of->number]
-                                                     : of->role == ROLE_INPUT
-                                                         ? (void *)c->inputs[i * s->n_inputs + of->number]
-                                                         : places[of->role];
+                own->buffers[j * k->n_buffers + b] = address_of(c, own, j, of->role, of->number, out);
             }
-        }
         take_pointers(own);
     }
 }

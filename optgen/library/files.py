@@ -21,7 +21,8 @@ from optgen.library.c_text import field
 from optgen.library.cpus import LibraryCpu
 from optgen.library.gpus import LibraryGpu
 from optgen.library.header import ABI, abi, header, option_fields, tensor_fields
-from optgen.library.kernels import Made, Maker, made
+from optgen.library.kernels import LibraryProgram, Made, Maker, made
+from optgen.library.products import needed
 from optgen.library.rust import module
 from optgen.library.source import source
 from optgen.library.specs import LibrarySpec
@@ -81,9 +82,11 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     natives = {native.symbol: native for kernel in every for native in kernel.natives}
     codes = {kernel.gpu.symbol: kernel.gpu for kernel in every if kernel.gpu}
     _check_halves(library, natives.values())
+    calling = [dtype for b in built for (dtype, *_), x in b.kernels.items() if isinstance(x, LibraryProgram) and x.program.calls]
+    products = needed(library.name, library.cpus, calling) if calling else []
     files = {
         f"{library.name}.h": header(library.name, library.specs, f"For {library.made_for()}.").encode(),
-        f"{library.name}.c": source(library.name, built, library.cpus, library.gpu, library.linked()).encode(),
+        f"{library.name}.c": source(library.name, built, library.cpus, library.gpu, library.linked(), products).encode(),
         f"{library.name}.json": _manifest(library, built).encode(),
         f"{library.name}.rs": module(library.name, library.specs).encode(),
         f"{library.name}.pc": _pkg_config(library).encode(),
@@ -93,6 +96,8 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     texts = {native.symbol: x for kernel in every for native, x in zip(kernel.natives, kernel.texts, strict=True)}
     files |= {f"kernels/{symbol}.{library.system.obj}": native.object for symbol, native in natives.items()}
     files |= {f"kernels/{symbol}.ll": text.encode() for symbol, text in texts.items()}
+    for code in (x for own in products for x in own if x):
+        files |= {f"kernels/{code.symbol}.{library.system.obj}": code.object, f"kernels/{code.symbol}.ll": code.text.encode()}
     files |= {f"kernels/{symbol}.ptx": code.ptx for symbol, code in codes.items()}
     return files | {f"kernels/{symbol}.cubin": code.cubin for symbol, code in codes.items() if code.cubin}
 

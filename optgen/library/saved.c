@@ -22,6 +22,13 @@ static int32_t shape_of(const context *c, const buffer *b, int64_t i, int64_t *s
         break;
     case KIND_ROW: shape[n++] = m->matrices * m->rows; break;
     case KIND_COL: shape[n++] = m->matrices * m->cols; break;
+    case KIND_MATRIX:
+        if (m->is_batch)
+            shape[n++] = m->matrices;
+        shape[n++] = length_of(m, b->axes[0]);
+        if (b->axes[1] != 1)
+            shape[n++] = length_of(m, b->axes[1]);
+        break;
     default: break;
     }
     return n;

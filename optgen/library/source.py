@@ -16,6 +16,7 @@ from optgen.library.cpus import LibraryCpu
 from optgen.library.gpus import LibraryGpu, code_table
 from optgen.library.header import DTYPES, functions
 from optgen.library.kernels import LibraryProgram
+from optgen.library.products import ProductCode, declarations
 from optgen.library.specs import LibrarySpec
 from optgen.library.tables import BuiltSpec, tables
 from optgen.model import Flag
@@ -25,10 +26,13 @@ HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
 FILES = (
     *("tables", "features", "tensors", "DEVICE", "overlap", "states", "context"),
-    *("sparse", "calls", "safetensors", "files", "saved"),
+    *("CALLS", "sparse", "stages", "calls", "safetensors", "files", "saved"),
 )
-"""The files of this folder that follow `system` and the pool, in order; in the place of DEVICE those of the device."""
+"""The files of this folder that follow `system` and the pool, in order; in the places of DEVICE and of CALLS those of
+the device, and those of calls if there are any."""
 CPU_FILES = ("quota", "threads", "cpu")
+CALL_FILES = ("products",)
+"""Those of updates with products of matrices."""
 GPU_FILES = ("driver", "cuda", "launches")
 
 
@@ -38,11 +42,14 @@ def source(
     cpus: Sequence[LibraryCpu],
     gpu: LibraryGpu | None,
     linked: Sequence[str],
+    products: Sequence[Sequence[ProductCode | None]],
 ) -> str:
-    """The text of `LIBRARY.c`; `linked` is what programs link, too, as GCC's options."""
+    """The text of `LIBRARY.c`; `linked` is what programs link, too, as GCC's options. `products` is the code of products
+    for each CPU; empty where nothing calls it."""
     specs = [b.own for b in built]
     dtypes = list(dict.fromkeys(dtype for m in specs for dtype in m.dtypes))
-    names = [name for x in FILES for name in ((GPU_FILES if gpu else CPU_FILES) if x == "DEVICE" else (x,))]
+    own = {"DEVICE": GPU_FILES if gpu else CPU_FILES, "CALLS": CALL_FILES if products else ()}
+    names = [name for x in FILES for name in own.get(x, (x,))]
     parts = [
         f"/* The source of the library {library}, made by optgen. Compile it as C11, and link it with the object code\n"
         f"   {' '.join(['in kernels/', *(f'and {x}' for x in linked)])}. */\n",
@@ -53,6 +60,7 @@ def source(
         _definitions(built, cpus, dtypes, gpu),
         (HERE / "system.c").read_text(),
         "" if gpu else (HERE / "system_threads.c").read_text() + _pool(),
+        *(declarations(products) if products else ()),
         *((HERE / f"{name}.c").read_text() for name in names),
         "/* ---------------------------------------------------------------- tables */\n",
         *_declarations(built),
@@ -122,6 +130,7 @@ def _definitions(
         "MOST_NAME": max((len(x) for b in built for x in b.states), default=0),
         "MOST_HYPERS": max(len(m.hyper_defaults) for m in specs) + 1,
         "MOST_TURNS": max((len(x.turns) for x in programs), default=0) + 1,
+        "MOST_NUMBERS": max((len(x.numbers) for x in programs), default=0) + 1,
         "STEP_FIELDS": len(STEP_FIELDS),
         "LINE": buffers.CACHE_LINE_BYTES,
         "PAGE": buffers.PAGE_BYTES,

@@ -112,7 +112,8 @@ class LibrarySpec:
     def _variant(self, flags: Flags, dtype: str, *, small: bool, evaluate: bool) -> Variant:
         storage = arguments.stored(self.spec, flags, self.storage, small=small)
         sizes = {x: int(self.args.values[x] or 0) for x in self.spec.fixed if x in self.args.values}
-        return Variant(flags, dtype, self.master, storage, evaluate, sizes=sizes)
+        matmul = "deterministic" if self.spec.is_staged(flags) else "float32"
+        return Variant(flags, dtype, self.master, storage, evaluate, sizes=sizes, matmul=matmul)
 
 
 def library_spec(
@@ -145,7 +146,9 @@ def _check_stages(own: LibrarySpec, variant: Variant) -> None:
     if not is_staged(own.spec, variant):
         return
     try:
-        program(own.spec, variant, own.args.values)
+        found = program(own.spec, variant, own.args.values)
+        if own.on_gpu and found.alone:
+            raise ValueError("it has products, factorizations or equations of some updates only, on a GPU")
     except ValueError as error:
         raise ValueError(f"{own.prefix}: {error}; a library in C has no such updates yet") from None
 

@@ -9,6 +9,7 @@ static int64_t items_of(const buffer *b, const member *m)
     case KIND_ELEM: return (m->size + b->per - 1) / b->per * entries;
     case KIND_ROW: return m->matrices * m->rows * entries;
     case KIND_COL: return m->matrices * m->cols * entries;
+    case KIND_MATRIX: return m->matrices * length_of(m, b->axes[0]) * length_of(m, b->axes[1]) * entries;
     default: return entries;
     }
 }
@@ -181,6 +182,71 @@ static uint64_t lay_out_arrays(const context *c, const group *g, uint64_t at, in
     return at;
 }
 
+/* The memory that the calls of a program need. */
+static uint64_t call_bytes(const context *c, const group *first)
+{
+    const program *const p = first->program;
+    int64_t most = 0;
+    for (int32_t k = 0; k < p->n_stages; k++) {
+        const call *const of = p->stages[k].call;
+        const int64_t bytes = of ? of->bytes(first, &c->members[first->order[0]], of) : 0;
+        most = bytes > most ? bytes : most;
+    }
+    return (uint64_t)most;
+}
+
+static uint64_t line_from(uint64_t at, int made) { return at + (made ? (LINE - at % LINE) % LINE : LINE); }
+
+/* Places what a group needs from `at` on; where it ends. */
+static uint64_t lay_out_group(const context *c, group *g, uint64_t at, int made)
+{
+    at = line_from(lay_out_arrays(c, g, at, made), made);
+    at += (uint64_t)place_workspace(g, at);
+    if (!g->program || !g->program->alone || g->number)
+        return at;
+    at = line_from(at, made);
+    g->for_calls = (char *)(uintptr_t)at;
+    at += call_bytes(c, g);
+    return at > MOST_BYTES && !made ? MOST_BYTES : at;
+}
+
+/* Places what all groups need from `at` on; where it ends. Tensors that are updated alone have the same memory, one after
+   the other. */
+static uint64_t lay_out_groups(context *c, uint64_t at, int made)
+{
+    for (int32_t alone = 0; alone < 2; alone++) {
+        const uint64_t begin = at;
+        uint64_t end = at;
+        for (int64_t k = 0; k < group_count(c); k++) {
+            group *const g = &c->groups[k];
+            if ((g->program && g->program->alone) != alone)
+                continue;
+            if (alone && g->number == 0)
+                at = begin;
+            at = lay_out_group(c, g, at, made);
+            end = at > end ? at : end;
+        }
+        at = end;
+    }
+    return at;
+}
+
+/* Places the room for weights and states of tensors whose updates may fail. */
+static uint64_t lay_out_copies(context *c, uint64_t at)
+{
+    for (int64_t k = 0; k < group_count(c); k++) {
+        const group *const g = &c->groups[k];
+        member *const m = g->program && g->program->may_fail && g->number == 0 ? &c->members[g->order[0]] : NULL;
+        if (!m)
+            continue;
+        m->before = (char *)(uintptr_t)at;
+        at += (uint64_t)(m->size * bytes_of(c->dtype));
+        for (int32_t s = 0; s < c->spec->n_states; s++)
+            at += m->states[s] ? (uint64_t)m->state_bytes[s] : 0;
+    }
+    return at;
+}
+
 /* Places all states and workspaces from `at` on; where they end. They are made if `made`. Places have 64 bits also
    where pointers have fewer: what is needed may be more than there can be. */
 static ends lay_out(context *c, ends at, int made)
@@ -189,11 +255,7 @@ static ends lay_out(context *c, ends at, int made)
     void *shared[MOST_STATES] = {0};
     for (int64_t i = 0; i < c->n; i++)
         lay_out_tensor(c, i, &at, shared, made);
-    for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
-        at.device = lay_out_arrays(c, &c->groups[g], at.device, made);
-        at.device += made ? (LINE - at.device % LINE) % LINE : LINE;
-        at.device += (uint64_t)place_workspace(&c->groups[g], at.device);
-    }
+    at.device = lay_out_copies(c, lay_out_groups(c, at.device, made));
     return at;
 }
 

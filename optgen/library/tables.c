@@ -1,10 +1,13 @@
 /* What the tables of a library hold, and what contexts are made of. */
 
-enum { KIND_ELEM, KIND_ROW, KIND_COL, KIND_NUMBER, KIND_SHARED };
+enum { KIND_ELEM, KIND_ROW, KIND_COL, KIND_NUMBER, KIND_SHARED, KIND_MATRIX };
 enum { ROLE_DATA, ROLE_GRAD, ROLE_INPUT, ROLE_STATE, ROLE_OUT, ROLE_ARRAY };
 enum { START_NONE, START_ZERO, START_ITEM, START_HYPER, START_WEIGHT };
-enum { HYPER_RANK = -1, HYPER_SIZE = -2, HYPER_ROWS = -3, HYPER_COLS = -4, HYPER_MATRICES = -5, HYPER_STEP = -6 };
-enum { HYPER_TURN = -7 }; /* the number of the turn of the first loop; the others are below */
+enum { HYPER_RANK = -1, HYPER_SIZE = -2, HYPER_ROWS = -3, HYPER_COLS = -4, HYPER_MATRICES = -5 }; /* of what it is over */
+enum { HYPER_OF_TENSOR = -5 }; /* the same of the tensor, so far below */
+enum { HYPER_STEP = -11 };
+enum { HYPER_TURN = -12 }; /* the number of the turn of the first loop; the others are below */
+enum { AXIS_ROWS = -1, AXIS_COLS = -2 }; /* lengths of a tensor; what is no such axis is a length itself */
 enum { MOST_TENSORS = 1 << 20, MOST_DIMENSIONS = 64 };
 #define MOST_ELEMENTS (INT64_C(1) << (sizeof(void *) == 8 ? 44 : 29))
 #define MOST_BYTES (UINT64_C(1) << 60)
@@ -17,9 +20,11 @@ typedef struct {
     int32_t bytes;            /* of an item */
     int32_t per;              /* how many elements an item stands for */
     int32_t entries;          /* of a history; else 0 */
+    int32_t axes[2];          /* KIND_MATRIX */
     int32_t start;            /* what a state starts as */
     int32_t number_of_hyper;  /* START_HYPER */
     int32_t file_dtype;       /* its number in `file_dtypes` */
+    int32_t is_made;          /* ROLE_ARRAY of KIND_ROW: the kernel writes it */
     int32_t is_host;          /* it stays in the memory of the host, where that is not the device's */
     unsigned char item[8];    /* START_ITEM: its bytes */
 } buffer;
@@ -28,6 +33,10 @@ typedef struct {
 typedef struct device device;
 typedef struct device_code device_code;
 typedef struct device_table device_table;
+
+typedef struct {
+    double rank, size, rows, cols, matrices;
+} dimensions;
 
 typedef struct {
     void (*step)(const optgen_step *step);
@@ -44,19 +53,35 @@ typedef struct {
     const device_code *on_device; /* what else there is of it, or NULL */
 } kernel;
 
-/* A step of an update in stages: a kernel, or a loop. The first turn of a loop has the stages from bodies[0] on, turns of
-   odd numbers those from bodies[1] on, and the others those from bodies[2] on, which end at bodies[3]. */
+/* A step of an update in stages: a kernel over matrices with these axes, a call, or a loop. The first turn of a loop has
+   the stages from bodies[0] on, turns of odd numbers those from bodies[1] on, and the others those from bodies[2] on, which
+   end at bodies[3]. */
 typedef struct {
     const kernel *kernel;
+    const struct call *call;
     int32_t number; /* of the kernel, among those of the program */
+    int32_t domain[2];
     int32_t turns, turn; /* `turn`: of the loop, among those whose turns kernels count; else -1 */
     int32_t bodies[4];
 } stage;
 
+/* The stages of an update in which these timings are due. `may_fail`: a call has no result for some matrices. */
+typedef struct {
+    int32_t begin, end, may_fail;
+} plan;
+
 typedef struct program {
     const stage *stages;
     const buffer *arrays; /* those between the stages, of each tensor, or shared by all */
-    int32_t n_stages, n_kernels, n_arrays;
+    const plan *plans;    /* of timings m, as bits: plans[m]; or plans[2*m], and plans[2*m + 1] for the first update */
+    /* What it reads of hyper-parameters and sizes: arguments of calls, and then two numbers for each timing: it is due each
+       so many updates, and in which one first. */
+    void (*numbers)(const double *hyper, const dimensions *of, double *out);
+    int32_t n_stages, n_kernels, n_arrays, n_numbers, n_timings;
+    int32_t is_wide;  /* matrices are float64, and not float32 */
+    int32_t starts;   /* the first update has other stages */
+    int32_t may_fail; /* some plan */
+    int32_t alone;    /* tensors are updated one by one, each by the plan of its count */
 } program;
 
 typedef struct {
@@ -65,10 +90,6 @@ typedef struct {
     double fixed; /* NaN, or the only value that kernels were made for */
     int32_t low_open, high_open, whole, optional, zero_off, given, per_tensor;
 } hyper_info;
-
-typedef struct {
-    double rank, size, rows, cols, matrices;
-} dimensions;
 
 typedef struct {
     const char *name;               /* what its functions begin with */
@@ -82,6 +103,7 @@ typedef struct {
     int32_t n_hypers, n_inputs, n_states, n_flags, variants;
     int32_t phases, sections; /* of a step; phases, and one more for weights to evaluate with */
     int32_t most_kernels; /* of an update in stages; 1 if there is none */
+    int32_t alone;        /* some update in stages is that of a tensor alone */
     int32_t reads_grad, joins, shares, last_two, small_differ;
 } spec;
 
@@ -119,6 +141,7 @@ typedef struct {
     int64_t *shape; /* `of.rank` lengths */
     dimensions of;
     int32_t variant, is_chosen;
+    int32_t is_batch; /* of matrices of the last two axes */
     void *data;
     const void *grad, *grad_before;
     int64_t length;       /* of the first axis */
@@ -129,6 +152,8 @@ typedef struct {
     char *copy;           /* of a gradient of some rows, for kernels that update all; NULL: none was needed yet */
     void **states;
     int64_t *state_bytes;
+    int32_t is_changed; /* by an update of this step that may fail */
+    char *before; /* NULL, or room for its weights and states, while an update may fail */
 } member;
 
 /* The tensors that one kernel updates, in one call. An update in stages has a group for each of its kernels, one after
@@ -137,6 +162,7 @@ typedef struct {
     const kernel *kernel;
     const program *program; /* NULL: one kernel */
     int32_t number;         /* of the kernel in its program */
+    int32_t domain[2];      /* the axes of what the kernel is over */
     void **arrays;
     optgen_step step;
     int64_t *order, *numbers; /* of tensors; their sizes, columns and counts */
@@ -145,6 +171,7 @@ typedef struct {
     const int64_t **index;    /* of row-sparse gradients; NULL where there are none */
     int64_t *present;
     int64_t workspace_bytes;
+    char *for_calls; /* memory of the calls of its program; of the first group */
     double *more; /* a workspace that the memory of states has no room for; else NULL */
     device_table *on_device; /* or NULL */
 } group;
@@ -171,6 +198,21 @@ typedef struct context {
     int64_t host_bytes;
     device *device;       /* NULL: not open */
 } context;
+
+/* A matrix of a call, as it is in memory; with these axes, and as many of them as the tensor has matrices. */
+typedef struct {
+    int32_t role, number, axes[2], transposed;
+} operand;
+
+/* A call of a function of matrices: products.c, factorizations.c. */
+typedef struct call {
+    optgen_status (*run)(context *c, group *first, const struct call *of, const double *numbers);
+    int64_t (*bytes)(const group *first, const member *m, const struct call *of); /* memory that it needs */
+    operand operands[3], target;
+    int32_t n_operands, first_number; /* of its arguments */
+    int32_t symmetric;                /* a product that is */
+    int32_t turned;                   /* the result is stored as its transpose */
+} call;
 
 static inline int64_t group_count(const context *c)
 {

@@ -11,11 +11,12 @@ import numpy as np
 from optgen.execute import buffers, storage
 from optgen.facts import fact
 from optgen.ir import Buffer, is_gradient
+from optgen.library.calls import CALLS
 from optgen.library.c_text import quoted, real
-from optgen.library.conditions import chooser
+from optgen.library.conditions import Writer, chooser
 from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
-from optgen.library.stages import KernelStep, Step
+from optgen.library.stages import CallPlace, CallStep, KernelStep, Step, StageProgram
 from optgen.model import Kind, flags_text
 from optgen.spec_identity import identity
 
@@ -24,6 +25,7 @@ _KINDS = {
     Kind.ROW: "KIND_ROW",
     Kind.COL: "KIND_COL",
     Kind.SHARED: "KIND_SHARED",
+    Kind.MATRIX: "KIND_MATRIX",
 }
 _FILE_DTYPES = ("uint8", "float16", "bfloat16", "float32", "float64")
 """In the order of `file_dtypes` in saved.c."""
@@ -43,6 +45,11 @@ class BuiltSpec:
         """The arrays that contexts own, by name: states, scales of codes, and masters as "w"."""
         every = (b for kernel in self.kernels.values() for b in kernel.buffers)
         return list(dict.fromkeys(b.memory for b in every if self.is_state(b)))
+
+    @fact
+    def programs(self) -> list[StageProgram]:
+        """Its updates in stages."""
+        return [x.program for x in self.kernels.values() if isinstance(x, LibraryProgram)]
 
     def is_state(self, buffer: Buffer) -> bool:
         """Whether a buffer is kept between steps."""
@@ -92,6 +99,8 @@ def _kernel(
     def number(x: str) -> str:
         if x in turns:
             return f"HYPER_TURN - {turns.index(x)}"
+        if x.startswith("parameter."):
+            return f"HYPER_OF_TENSOR + HYPER_{x.removeprefix('parameter.').upper()}"
         return str(order.index(x)) if x in order else f"HYPER_{x.upper()}"
 
     yield _buffers(built, kernel, name, places)
@@ -110,59 +119,144 @@ def _buffers(built: BuiltSpec, made: Made, name: str, places: Mapping[str, int])
 def _program(built: BuiltSpec, made: LibraryProgram, name: str) -> Iterator[str]:
     """The table of an update in stages."""
     program, turns = made.program, made.program.turns
-    for k, call in enumerate(program.calls()):
-        yield from _kernel(built, made.kernels[call.kernel], f"{name}_{k}", call.places, turns)
+    for k, step in enumerate(program.kernel_steps()):
+        yield from _kernel(built, made.kernels[step.kernel], f"{name}_{k}", step.places, turns)
+    number = 0
+    for k, call in enumerate(program.calls):
+        yield f"static const call {name}_call_{k} = {_call(built, made, call, number)};"
+        number += len(call.call.numbers)
     rows: list[str] = []
-    _stages(program.steps, turns, name, rows, itertools.count())
+    plans = []
+    kernels, calls = itertools.count(), itertools.count()
+    for steps, may_fail in zip(program.plans, program.fallible, strict=True):
+        begin = len(rows)
+        _stages(steps, turns, name, rows, kernels, calls)
+        plans.append(f"{{{begin}, {len(rows)}, {int(may_fail)}}}")
     yield f"static const stage {name}_stages[] = {{\n" + "\n".join(f"    {row}," for row in rows) + "\n};"
+    yield f"static const plan {name}_plans[] = {{{', '.join(plans)}}};"
     arrays = [
         f"{{.kind = {_KINDS.get(x.kind, 'KIND_NUMBER')}, .bytes = {4 if x.storage == 'float32' else 8}, "
-        f".per = 1, .entries = {x.entries}}}"
+        f".per = 1, .entries = {x.entries}{_axes(x.axes)}}}"
         for x in program.arrays
     ]
     yield f"static const buffer {name}_arrays[] = {{{', '.join(arrays) or '{0}'}}};"
-    counts = f"{len(rows)}, {program.n_calls}, {len(arrays)}"
-    yield f"static const program {name}_program = {{{name}_stages, {name}_arrays, {counts}}};"
+    yield from _numbers(built, program, name)
+    yield f"static const program {name}_program = {{{_program_fields(made, name, len(rows))}}};"
     yield _buffers(built, made, name, {})
     own = f".program = &{name}_program, .n_buffers = {len(made.buffers)}"
     yield f"static const kernel {name} = {{{name}_buffers, {own}}};"
 
 
-def _stages(steps: Sequence[Step], turns: Sequence[str], name: str, rows: list[str], numbers: Iterator[int]) -> None:
-    """Append the rows of steps; `numbers` are those of calls of kernels."""
+def _program_fields(made: LibraryProgram, name: str, rows: int) -> str:
+    program = made.program
+    fields = {
+        "stages": f"{name}_stages",
+        "arrays": f"{name}_arrays",
+        "plans": f"{name}_plans",
+        "numbers": f"{name}_numbers" if program.numbers else "NULL",
+        "n_stages": rows,
+        "n_kernels": program.n_kernel_steps,
+        "n_arrays": len(program.arrays),
+        "n_numbers": len(program.numbers),
+        "n_timings": len(program.timings),
+        "is_wide": int(made.dtype == "float64"),
+        "starts": int(program.starts),
+        "may_fail": int(any(program.fallible)),
+        "alone": int(program.alone),
+    }
+    return ", ".join(f".{k} = {x}" for k, x in fields.items())
+
+
+def _numbers(built: BuiltSpec, program: StageProgram, name: str) -> Iterator[str]:
+    """The function that computes the numbers of an update."""
+    if not program.numbers:
+        return
+    writer = Writer(built.own)
+    yield f"static void {name}_numbers(const double *h, const dimensions *of, double *out)"
+    yield "{\n    (void)h, (void)of;"
+    yield from (f"    out[{k}] = {writer.number(x)};" for k, x in enumerate(program.numbers))
+    yield "}"
+
+
+def _call(built: BuiltSpec, made: LibraryProgram, step: CallStep, number: int) -> str:
+    """The row of a call, whose numbers begin with this one."""
+    operands = [_place(built, made, x) for x in step.places]
+    turned = [int(x.transposed) for x in step.call.operands]
+    parts = ", ".join(f"{{{x}, {t}}}" for x, t in zip(operands[:-1], turned, strict=True))
+    run, size = CALLS[step.call.function]
+    fields = {
+        "run": run,
+        "bytes": size,
+        "operands": f"{{{parts}}}",
+        "target": f"{{{operands[-1]}, 0}}",
+        "n_operands": len(turned),
+        "first_number": number,
+        "symmetric": int(step.call.symmetric),
+        "turned": int(step.call.turned),
+    }
+    return f"{{{', '.join(f'.{k} = {x}' for k, x in fields.items())}}}"
+
+
+def _place(built: BuiltSpec, made: LibraryProgram, place: CallPlace) -> str:
+    """The role, number and axes of a matrix of a call."""
+    axes = f"{{{', '.join(map(_axis, place.axes))}}}"
+    if place.array is not None:
+        return f"ROLE_ARRAY, {place.array}, {axes}"
+    own = next(b for b in made.buffers if b.memory == place.name)
+    return ", ".join([*map(str, _role(built, own, {})), axes])
+
+
+def _axis(axis: str) -> str:
+    return {"rows": "AXIS_ROWS", "cols": "AXIS_COLS"}.get(axis, axis)
+
+
+def _axes(axes: Sequence[str]) -> str:
+    return f", .axes = {{{', '.join(map(_axis, axes))}}}" if axes else ""
+
+
+def _stages(
+    steps: Sequence[Step], turns: Sequence[str], name: str, rows: list[str], kernels: Iterator[int], calls: Iterator[int]
+) -> None:
+    """Append the rows of steps; `kernels` and `calls` are the numbers of both kinds of calls."""
     for step in steps:
         if isinstance(step, KernelStep):
-            number = next(numbers)
-            rows.append(f"{{.kernel = &{name}_{number}, .number = {number}}}")
+            number, domain = next(kernels), ", ".join(map(_axis, step.domain))
+            rows.append(f"{{.kernel = &{name}_{number}, .number = {number}, .domain = {{{domain}}}}}")
+            continue
+        if isinstance(step, CallStep):
+            rows.append(f"{{.call = &{name}_call_{next(calls)}}} /* {step.call.function} */")
             continue
         place, begins = len(rows), []
         rows.append("")
         for body in step.bodies:
             begins.append(len(rows))
-            _stages(body, turns, name, rows, numbers)
+            _stages(body, turns, name, rows, kernels, calls)
         begins += [len(rows)] * (4 - len(begins))
         turn = turns.index(step.turn) if step.turn else -1
         rows[place] = f"{{.turns = {step.turns}, .turn = {turn}, .bodies = {{{', '.join(map(str, begins))}}}}}"
 
 
+def _role(built: BuiltSpec, b: Buffer, places: Mapping[str, int]) -> tuple[str, int]:
+    """The role and the number of an array. `places` are the numbers of work arrays, by name."""
+    inputs = [i.name for i in built.own.spec.inputs]
+    if b.name in places:
+        return "ROLE_ARRAY", places[b.name]
+    if b.memory in built.states:
+        return "ROLE_STATE", built.states.index(b.memory)
+    if is_gradient(b.name):
+        return "ROLE_GRAD", 0
+    if b.name in inputs:
+        return "ROLE_INPUT", inputs.index(b.name)
+    if b.name == "out":
+        return "ROLE_OUT", 0
+    if b.name not in ("w", "copy"):
+        raise ValueError(f"{built.own.prefix}: a library in C has no array '{b.name}' yet")
+    return "ROLE_DATA", 0
+
+
 def _buffer(built: BuiltSpec, b: Buffer, made: Made, places: Mapping[str, int]) -> str:
     m = built.own
-    if b.kind is Kind.MATRIX:
-        raise ValueError(f"{m.prefix}: a library in C has no states of other dimensions, as '{b.name}'")
-    role, number = "ROLE_DATA", 0
-    inputs = [i.name for i in m.spec.inputs]
-    if b.name in places:
-        role, number = "ROLE_ARRAY", places[b.name]
-    elif b.memory in built.states:
-        role, number = "ROLE_STATE", built.states.index(b.memory)
-    elif is_gradient(b.name):
-        role = "ROLE_GRAD"
-    elif b.name in inputs:
-        role, number = "ROLE_INPUT", inputs.index(b.name)
-    elif b.name == "out":
-        role = "ROLE_OUT"
-    elif b.name not in ("w", "copy"):
-        raise ValueError(f"{m.prefix}: a library in C has no array '{b.name}' yet")
+    role, number = _role(built, b, places)
     fields: dict[str, object] = {
         "role": role,
         "kind": _KINDS.get(b.kind, "KIND_NUMBER"),
@@ -170,6 +264,12 @@ def _buffer(built: BuiltSpec, b: Buffer, made: Made, places: Mapping[str, int]) 
         "bytes": _itemsize(b),
         "per": b.block or (2 if b.format.is_packed else 1),
     }
+    if b.dims:
+        sizes = {x: m.args.values.get(x) for x in b.dims}
+        axes = [x if sizes[x] is None else str(int(sizes[x] or 0)) for x in b.dims]
+        fields["axes"] = f"{{{', '.join(map(_axis, [*axes, '1'][:2]))}}}"
+    if role == "ROLE_ARRAY" and b.kind is Kind.ROW and b.written:
+        fields["is_made"] = 1
     if m.on_gpu and b.kind is Kind.HOST:
         if role != "ROLE_STATE":
             raise ValueError(f"{m.prefix}: a library for GPUs has no array '{b.name}' of the host yet")
@@ -255,7 +355,8 @@ def _spec(built: BuiltSpec) -> str:
         "shares": int(m.spec.joins_params or any(x.kind is Kind.SHARED for x in m.spec.states)),
         "last_two": int(m.spec.last_two),
         "small_differ": int(m.small_differ),
-        "most_kernels": max([1, *(x.program.n_calls for x in built.kernels.values() if isinstance(x, LibraryProgram))]),
+        "most_kernels": max([1, *(x.n_kernel_steps for x in built.programs)]),
+        "alone": int(any(x.alone for x in built.programs)),
     }
     rows = [f"    .{k} = {x}," for k, x in fields.items()]
     return "\n".join([f"static const spec {p}_spec = {{", *rows, "};"])

@@ -55,6 +55,22 @@ static void copy_hyper(const spec *s, double *to, const double *from)
         to[k] = s->hypers[k].zero_off && from[k] == 0 ? (double)NAN : from[k];
 }
 
+static int64_t length_of(const member *m, int32_t axis)
+{
+    return axis == AXIS_ROWS ? m->rows : axis == AXIS_COLS ? m->cols : axis;
+}
+
+/* The sizes of the matrices with these axes. */
+static dimensions sizes_of(const member *m, const int32_t *axes)
+{
+    const int64_t rows = length_of(m, axes[0]), cols = length_of(m, axes[1]);
+    const int is_batch = m->is_batch;
+    if (axes[0] == AXIS_ROWS && axes[1] == AXIS_COLS)
+        return m->of;
+    return (dimensions){is_batch ? 3 : 2, (double)(m->matrices * rows * cols), (double)rows, (double)cols,
+                        cols ? (double)m->matrices : 0};
+}
+
 /* Hands the hyper-parameters and sizes of all tensors to the kernels. */
 static void fill_hyper(context *c)
 {
@@ -65,11 +81,14 @@ static void fill_hyper(context *c)
             const int32_t source = own->kernel->hyper[k];
             for (int64_t j = 0; j < n; j++) {
                 const int64_t i = own->order[j];
-                const dimensions *const of = &c->members[i].of;
-                const double sizes[] = {of->rank, of->size, of->rows, of->cols, of->matrices};
-                own->hyper[k * n + j] = source >= 0            ? c->hyper[i * c->spec->n_hypers + source]
-                                        : source >= HYPER_MATRICES ? sizes[-1 - source]
-                                                                   : 0;
+                const member *const m = &c->members[i];
+                const int of_tensor = source < HYPER_MATRICES;
+                const dimensions of = of_tensor ? m->of : sizes_of(m, own->domain);
+                const double sizes[] = {of.rank, of.size, of.rows, of.cols, of.matrices};
+                const int32_t number = -1 - source + (of_tensor ? HYPER_OF_TENSOR : 0);
+                own->hyper[k * n + j] = source >= 0          ? c->hyper[i * c->spec->n_hypers + source]
+                                        : source > HYPER_STEP ? sizes[number]
+                                                              : 0;
             }
         }
     }
@@ -91,6 +110,7 @@ static optgen_status measure(const spec *s, member *m, const tensor *t, int64_t 
     m->rows = m->cols = m->matrices = m->size = 1;
     m->length = t->rank ? t->shape[0] : 1;
     const int64_t batch = s->last_two && t->rank >= 2 ? t->rank - 2 : 0;
+    m->is_batch = batch > 0;
     for (int64_t k = 0; k < t->rank; k++) {
         const int64_t length = t->shape[k];
         if (length < 0 || (length && bound > MOST_ELEMENTS / length))
