@@ -251,7 +251,6 @@ static uint64_t lay_out_copies(context *c, uint64_t at)
    where pointers have fewer: what is needed may be more than there can be. */
 static ends lay_out(context *c, ends at, int made)
 {
-    const spec *const s = c->spec;
     void *shared[MOST_STATES] = {0};
     for (int64_t i = 0; i < c->n; i++)
         lay_out_tensor(c, i, &at, shared, made);
