@@ -50,9 +50,17 @@ class Library:
         return f"{self.gpu.arch} and later GPUs, beside {names}" if self.gpu else names
 
     def linked(self) -> list[str]:
-        """What programs link, too, as GCC's options."""
+        """What programs link, too, as GCC's options, beside LAPACK."""
         given = self.system.linked.split()
         return [*given, "-ldl"] if self.gpu and "-pthread" in given else given
+
+    def linked_by_programs(self) -> list[str]:
+        """What programs link, too, as GCC's options: a shared library finds LAPACK in the program that loads it."""
+        return [*(["-llapack"] if self.factorizes() else []), *self.linked()]
+
+    def factorizes(self) -> bool:
+        """Whether it calls LAPACK."""
+        return any(m.factorizes for m in self.specs)
 
     def jobs(self) -> list[tuple[LibrarySpec, tuple[str, bool, int, int], Variant]]:
         """The kernels: their spec, their place in its tables, and the variant."""
@@ -83,10 +91,10 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     codes = {kernel.gpu.symbol: kernel.gpu for kernel in every if kernel.gpu}
     _check_halves(library, natives.values())
     calling = [dtype for b in built for (dtype, *_), x in b.kernels.items() if isinstance(x, LibraryProgram) and x.program.calls]
-    products = needed(library.name, library.cpus, calling) if calling else []
+    products = needed(library.name, library.cpus, calling, factorizes=library.factorizes()) if calling else []
     files = {
         f"{library.name}.h": header(library.name, library.specs, f"For {library.made_for()}.").encode(),
-        f"{library.name}.c": source(library.name, built, library.cpus, library.gpu, library.linked(), products).encode(),
+        f"{library.name}.c": source(library.name, built, library.cpus, library.gpu, library.linked_by_programs(), products).encode(),
         f"{library.name}.json": _manifest(library, built).encode(),
         f"{library.name}.rs": module(library.name, library.specs).encode(),
         f"{library.name}.pc": _pkg_config(library).encode(),
@@ -144,6 +152,7 @@ def _manifest(library: Library, built: Sequence[BuiltSpec]) -> str:
         "optgen": __version__,
         "llvm": llvm_version(),
         "cpus": [cpu.name for cpu in library.cpus],
+        "lapack": library.factorizes(),
         "gpus": library.gpu and {"arch": library.gpu.arch, "cubin": library.gpu.cubin},
         "specs": [_described(b) for b in built],
     }
@@ -185,7 +194,7 @@ prefix=${{pcfiledir}}
 Name: {name}
 Description: optimizers compiled by optgen
 Version: {__version__}
-Libs: {" ".join([f"${{prefix}}/{system.static.replace('NAME', name)}", *library.linked()])}
+Libs: {" ".join([f"${{prefix}}/{system.static.replace('NAME', name)}", *library.linked_by_programs()])}
 Cflags: -I${{prefix}}
 """
 
@@ -202,7 +211,7 @@ endif()
 
 
 def _cmake(library: Library) -> str:
-    name, system, linked = library.name, library.system, library.linked()
+    name, system, linked = library.name, library.system, library.linked_by_programs()
     threads = "-pthread" in linked
     needs = [*(["Threads::Threads"] if threads else []), *(x[2:] for x in linked if x.startswith("-l"))]
     found = "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n" if threads else ""

@@ -95,12 +95,14 @@ static void mirror(void *c, int64_t n, int wide)
                 ((float *)c)[j * n + i] = ((const float *)c)[i * n + j];
 }
 
-static void multiply(const group *first, const product_code *code, product_fields *f, int64_t batch)
+static void multiply(const group *first, const product_code *code, product_fields *f, int64_t batch, int wide,
+                     void *panels)
 {
     const int ta = f->trans_a ? BLAS_TRANSPOSED : BLAS_PLAIN, tb = f->trans_b ? BLAS_TRANSPOSED : BLAS_PLAIN;
     const OPTGEN_BLAS_INT m = (OPTGEN_BLAS_INT)f->m, n = (OPTGEN_BLAS_INT)f->n, k = (OPTGEN_BLAS_INT)f->k;
     const OPTGEN_BLAS_INT lda = f->trans_a ? m : k, ldb = f->trans_b ? k : n;
-    const int wide = is_wide(first), bytes = wide ? 8 : 4;
+    const int bytes = wide ? 8 : 4;
+    (void)panels;
     for (int64_t i = 0; i < batch; i++) {
         const void *const a = (const char *)(uintptr_t)f->a + i * f->m * f->k * bytes;
         const void *const b = (const char *)(uintptr_t)f->b + i * f->k * f->n * bytes;
@@ -116,11 +118,12 @@ static void multiply(const group *first, const product_code *code, product_field
         share(first, code->finish, f, batch * f->m * f->n);
 }
 #else
-static void multiply(const group *first, const product_code *code, product_fields *f, int64_t batch)
+static void multiply(const group *first, const product_code *code, product_fields *f, int64_t batch, int wide,
+                     void *panels)
 {
     const int64_t lines = f->groups_a ? f->m + f->n : f->n;
-    const int64_t beside = f->groups_a ? batch * f->k * code->width * (is_wide(first) ? 8 : 4) * f->panels_b : 0;
-    f->packed_b = (int64_t)(uintptr_t)first->for_calls;
+    const int64_t beside = f->groups_a ? batch * f->k * code->width * (wide ? 8 : 4) * f->panels_b : 0;
+    f->packed_b = (int64_t)(uintptr_t)panels;
     f->packed_a = f->packed_b + beside;
     share(first, code->pack, f, batch * f->k * lines);
     share(first, code->multiply, f, 2 * batch * f->m * f->n * f->k / FLOPS);
@@ -145,7 +148,7 @@ static optgen_status run_product(context *c, group *first, const call *of, const
         f.beta = is_wide(first) ? numbers[1] : (double)(float)numbers[1];
     }
     if (f.k) {
-        multiply(first, code, &f, m->matrices);
+        multiply(first, code, &f, m->matrices, is_wide(first), first->for_calls);
         return OPTGEN_OK;
     }
     memset((void *)(uintptr_t)f.c, 0, (size_t)(elements * (is_wide(first) ? 8 : 4)));

@@ -72,7 +72,10 @@ def _row(code: ProductCode | None) -> str:
     return f"{{{', '.join(names)}, {code.tile.width}, {code.tile.columns}}}"
 
 
-def needed(library: str, cpus: Sequence[LibraryCpu], dtypes: Iterable[str]) -> list[list[ProductCode | None]]:
-    """The code that parameters of these dtypes need, for each CPU and each of DTYPES."""
-    wanted = {"float64" if x == "float64" else "float32" for x in dtypes}
+def needed(
+    library: str, cpus: Sequence[LibraryCpu], dtypes: Iterable[str], *, factorizes: bool
+) -> list[list[ProductCode | None]]:
+    """The code that parameters of these dtypes need, for each CPU and each of DTYPES. What `factorizes` in float32 may
+    do so in float64."""
+    wanted = {"float64" if x == "float64" else "float32" for x in dtypes} | ({"float64"} if factorizes else set())
     return [[product_code(library, cpu, x) if x in wanted else None for x in DTYPES] for cpu in cpus]

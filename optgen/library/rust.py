@@ -68,6 +68,7 @@ pub const NO_MEMORY: i32 = 10;
 pub const BAD_FILE: i32 = 11;
 pub const NO_GPU: i32 = 12;
 pub const CUDA_ERROR: i32 = 13;
+pub const NO_FACTORIZATION: i32 = 14;
 
 /// An error: its status, and what was wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]

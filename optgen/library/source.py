@@ -31,8 +31,8 @@ FILES = (
 """The files of this folder that follow `system` and the pool, in order; in the places of DEVICE and of CALLS those of
 the device, and those of calls if there are any."""
 CPU_FILES = ("quota", "threads", "cpu")
-CALL_FILES = ("products",)
-"""Those of updates with products of matrices."""
+CALL_FILES, LAPACK_FILES = ("products",), ("products", "factorizations")
+"""Those of updates with products of matrices, and of those that factorize some, too."""
 GPU_FILES = ("driver", "cuda", "launches")
 
 
@@ -48,7 +48,7 @@ def source(
     for each CPU; empty where nothing calls it."""
     specs = [b.own for b in built]
     dtypes = list(dict.fromkeys(dtype for m in specs for dtype in m.dtypes))
-    own = {"DEVICE": GPU_FILES if gpu else CPU_FILES, "CALLS": CALL_FILES if products else ()}
+    own = {"DEVICE": GPU_FILES if gpu else CPU_FILES, "CALLS": _call_files(built)}
     names = [name for x in FILES for name in own.get(x, (x,))]
     parts = [
         f"/* The source of the library {library}, made by optgen. Compile it as C11, and link it with the object code\n"
@@ -71,6 +71,12 @@ def source(
     ]
     _check_names(specs, "\n".join(parts))
     return "\n".join([*parts, *map(_functions, specs)])
+
+
+def _call_files(built: Sequence[BuiltSpec]) -> Sequence[str]:
+    if any(b.own.factorizes for b in built):
+        return LAPACK_FILES
+    return CALL_FILES if any(x.calls for b in built for x in b.programs) else ()
 
 
 def _check_names(specs: Sequence[LibrarySpec], text: str) -> None:

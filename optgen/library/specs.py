@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from optgen import arguments
 from optgen.arguments import Arguments
-from optgen.expressions import Name
+from optgen.expressions import Call, Name, walk
 from optgen.facts import fact
 from optgen.ir import Variant
 from optgen.ir.storage import STORAGES
 from optgen.lang.loops import loops_around
+from optgen.library.calls import FACTORIZED
 from optgen.library.c_text import choice_name, field, rust_name
 from optgen.library.stages import is_staged, program
 from optgen.model import PHASE, Flag, Flags, Optimizer
@@ -85,6 +86,14 @@ class LibrarySpec:
         own = (flags for flags in self.spec.variants() if not (self.on_gpu and flags.get("sparse")))
         found = (tuple((k, v) for k, v in flags.items() if k != PHASE) for flags in own)
         return tuple(dict(x) for x in dict.fromkeys(found))
+
+    @fact
+    def factorizes(self) -> bool:
+        """Whether some update calls LAPACK."""
+        programs = [self.spec.program(flags) for flags in self.variants if self.is_built(flags)]
+        values = [e.value for x in programs for e in x.equations]
+        values += [start for x in programs for s in x.states if (start := self.spec.start(s)) is not None]
+        return any(isinstance(e, Call) and e.function in FACTORIZED for value in values for e in walk(value))
 
     def is_built(self, flags: Flags) -> bool:
         """Whether a combination of flags is built: those that were set, and all values of flags of each tensor."""

@@ -88,6 +88,27 @@ static void keep(const context *c, const member *m, int is_back)
     }
 }
 
+/* An error if a gradient, of which matrices are factorized, has a NaN or an infinity. */
+static optgen_status check_gradient(const context *c, int64_t i)
+{
+    const member *const m = &c->members[i];
+    const int64_t count = m->present < 0 ? m->size : m->length ? m->size / m->length * m->present : 0;
+    const unsigned char *const bytes = m->grad;
+    const int32_t each = bytes_of(c->dtype);
+    for (int64_t k = 0; k < count && c->spec->reads_grad; k++) {
+        uint64_t bits = 0;
+        memcpy(&bits, bytes + k * each, (size_t)each); /* the first bytes are the lowest ones */
+        const uint64_t exponent = c->dtype == OPTGEN_FLOAT64   ? UINT64_C(0x7FF0000000000000)
+                                  : c->dtype == OPTGEN_FLOAT32 ? 0x7F800000u
+                                  : c->dtype == OPTGEN_FLOAT16 ? 0x7C00u
+                                                               : 0x7F80u;
+        if ((bits & exponent) == exponent)
+            return fail(OPTGEN_NO_FACTORIZATION, "%s: tensors[%lld].grad has a NaN or an infinity, and matrices of it are "
+                        "factorized; nothing was updated", c->spec->name, (long long)i);
+    }
+    return OPTGEN_OK;
+}
+
 /* Makes the updates of a section that consist of stages: those that may fail, or the others. After an error the tensors of
    those that may fail are as they were. */
 static optgen_status run_programs(context *c, int32_t section, int may_fail, int64_t behind, int64_t step)
@@ -107,8 +128,12 @@ static optgen_status run_programs(context *c, int32_t section, int may_fail, int
         const plan *const chosen = plan_of(p, numbers, c->t[i] - of.behind);
         if (chosen->may_fail != may_fail)
             continue;
-        if (may_fail)
+        if (may_fail) {
+            status = check_gradient(c, i);
+            if (status)
+                break;
             keep(c, &c->members[i], 0);
+        }
         status = run_stages(c, g, chosen->begin, chosen->end, &of);
         c->members[i].is_changed = may_fail;
     }

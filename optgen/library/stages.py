@@ -11,7 +11,7 @@ from optgen.expressions import Expr, walk
 from optgen.facts import fact
 from optgen.functions.matrices import is_of_matrices
 from optgen.ir import Variant
-from optgen.library.calls import FACTORIZED, SUPPORTED
+from optgen.library.calls import SUPPORTED
 from optgen.model import Kind, Optimizer, Timing, kind_of_dims
 from optgen.stages.cost import caller_axes
 from optgen.stages.layout import lives
@@ -101,11 +101,6 @@ class StageProgram:
     def calls(self) -> tuple[CallStep, ...]:
         """The calls of functions of matrices, in the order of the steps."""
         return tuple(x for x in self.steps() if isinstance(x, CallStep))
-
-    @fact
-    def factorizes(self) -> bool:
-        """Whether there is a call of LAPACK."""
-        return any(x.call.function in FACTORIZED for x in self.calls)
 
     @fact
     def numbers(self) -> tuple[Expr, ...]:
