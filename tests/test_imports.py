@@ -72,7 +72,8 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.comparing": ["comparison", "shown", "side_by_side", "__init__"],
     "optgen.library": [
-        "c_text cpus systems gpus stages",
+        "c_text calls cpus systems gpus",
+        "products stages",
         "specs",
         "conditions kernels",
         "header",

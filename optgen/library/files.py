@@ -90,11 +90,14 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     natives = {native.symbol: native for kernel in every for native in kernel.natives}
     codes = {kernel.gpu.symbol: kernel.gpu for kernel in every if kernel.gpu}
     _check_halves(library, natives.values())
-    calling = [dtype for b in built for (dtype, *_), x in b.kernels.items() if isinstance(x, LibraryProgram) and x.program.calls]
+    _check_lapack(library)
+    made_of = [(dtype, x) for b in built for (dtype, *_), x in b.kernels.items()]
+    calling = [dtype for dtype, x in made_of if isinstance(x, LibraryProgram) and x.program.calls]
     products = needed(library.name, library.cpus, calling, factorizes=library.factorizes()) if calling else []
+    linked = library.linked_by_programs()
     files = {
         f"{library.name}.h": header(library.name, library.specs, f"For {library.made_for()}.").encode(),
-        f"{library.name}.c": source(library.name, built, library.cpus, library.gpu, library.linked_by_programs(), products).encode(),
+        f"{library.name}.c": source(library.name, built, library.cpus, library.gpu, linked, products).encode(),
         f"{library.name}.json": _manifest(library, built).encode(),
         f"{library.name}.rs": module(library.name, library.specs).encode(),
         f"{library.name}.pc": _pkg_config(library).encode(),
@@ -104,8 +107,9 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     texts = {native.symbol: x for kernel in every for native, x in zip(kernel.natives, kernel.texts, strict=True)}
     files |= {f"kernels/{symbol}.{library.system.obj}": native.object for symbol, native in natives.items()}
     files |= {f"kernels/{symbol}.ll": text.encode() for symbol, text in texts.items()}
-    for code in (x for own in products for x in own if x):
-        files |= {f"kernels/{code.symbol}.{library.system.obj}": code.object, f"kernels/{code.symbol}.ll": code.text.encode()}
+    own = [code for of_cpu in products for code in of_cpu if code]
+    files |= {f"kernels/{code.symbol}.{library.system.obj}": code.object for code in own}
+    files |= {f"kernels/{code.symbol}.ll": code.text.encode() for code in own}
     files |= {f"kernels/{symbol}.ptx": code.ptx for symbol, code in codes.items()}
     return files | {f"kernels/{symbol}.cubin": code.cubin for symbol, code in codes.items() if code.cubin}
 
@@ -120,6 +124,15 @@ def _check_halves(library: Library, natives: Iterable[NativeKernel]) -> None:
         )
 
 
+def _check_lapack(library: Library) -> None:
+    """ValueError for a DLL that would have to be linked with LAPACK."""
+    if library.factorizes() and library.system.imported:
+        raise ValueError(
+            f"{library.system.triple}: a DLL cannot take LAPACK from the program that loads it, and updates with "
+            "factorizations call it: build for another system, or other specs"
+        )
+
+
 def compile_c(library: Library, files: Mapping[str, bytes], compiler: Sequence[str]) -> dict[str, bytes]:
     """The files that a C compiler makes of the source and the kernels among the files of a library. ChildProcessError,
     with what was said, if a command fails."""
@@ -130,7 +143,10 @@ def compile_c(library: Library, files: Mapping[str, bytes], compiler: Sequence[s
         for path, data in files.items():
             if not path.endswith((".ll", ".ptx", ".cubin")):
                 (folder / path).write_bytes(data)
-        for command in library.system.commands(library.name, compiler, kernels, library.linked()):
+        linked = library.linked()
+        if library.factorizes() and library.system.shared.endswith("dylib"):
+            linked.append("-Wl,-undefined,dynamic_lookup")  # LAPACK is that of the program
+        for command in library.system.commands(library.name, compiler, kernels, linked):
             _run(command, folder)
         return {made: (folder / made).read_bytes() for made in library.system.made(library.name)}
 

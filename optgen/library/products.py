@@ -1,5 +1,5 @@
-"""The code of products of matrices, for each CPU of a library: that of `optgen.linalg` with matmul="deterministic", whose
-bits are the same on all of them."""
+"""The code of products of matrices, for each CPU of a library: that of `optgen.linalg` with how="deterministic", whose
+bits are the same on all CPUs."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ static int32_t shape_of(const context *c, const buffer *b, int64_t i, int64_t *s
         if (m->is_batch)
             shape[n++] = m->matrices;
         shape[n++] = length_of(m, b->axes[0]);
-        if (b->axes[1] != 1)
+        if (b->axes[1] != AXIS_NONE)
             shape[n++] = length_of(m, b->axes[1]);
         break;
     default: break;

@@ -44,8 +44,8 @@ def source(
     linked: Sequence[str],
     products: Sequence[Sequence[ProductCode | None]],
 ) -> str:
-    """The text of `LIBRARY.c`; `linked` is what programs link, too, as GCC's options. `products` is the code of products
-    for each CPU; empty where nothing calls it."""
+    """The text of `LIBRARY.c`; `linked` is what programs link, too, as GCC's options. `products` is the code of
+    products for each CPU; empty where nothing calls it."""
     specs = [b.own for b in built]
     dtypes = list(dict.fromkeys(dtype for m in specs for dtype in m.dtypes))
     own = {"DEVICE": GPU_FILES if gpu else CPU_FILES, "CALLS": _call_files(built)}

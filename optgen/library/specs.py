@@ -12,8 +12,8 @@ from optgen.facts import fact
 from optgen.ir import Variant
 from optgen.ir.storage import STORAGES
 from optgen.lang.loops import loops_around
-from optgen.library.calls import FACTORIZED
 from optgen.library.c_text import choice_name, field, rust_name
+from optgen.library.calls import FACTORIZED
 from optgen.library.stages import is_staged, program
 from optgen.model import PHASE, Flag, Flags, Optimizer
 

@@ -1,4 +1,4 @@
-"""Updates of several kernels, of calls and loops between them, in the form in which the tables of a library have them."""
+"""Updates of several kernels, with calls and loops between them, in the form in which tables of a library have them."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ enum { HYPER_RANK = -1, HYPER_SIZE = -2, HYPER_ROWS = -3, HYPER_COLS = -4, HYPER
 enum { HYPER_OF_TENSOR = -5 }; /* the same of the tensor, so far below */
 enum { HYPER_STEP = -11 };
 enum { HYPER_TURN = -12 }; /* the number of the turn of the first loop; the others are below */
-enum { AXIS_ROWS = -1, AXIS_COLS = -2 }; /* lengths of a tensor; what is no such axis is a length itself */
+/* Lengths of a tensor, or no axis; what is none of these is a length itself. */
+enum { AXIS_ROWS = -1, AXIS_COLS = -2, AXIS_NONE = 0 };
 enum { MOST_TENSORS = 1 << 20, MOST_DIMENSIONS = 64 };
 #define MOST_ELEMENTS (INT64_C(1) << (sizeof(void *) == 8 ? 44 : 29))
 #define MOST_BYTES (UINT64_C(1) << 60)

@@ -11,12 +11,12 @@ import numpy as np
 from optgen.execute import buffers, storage
 from optgen.facts import fact
 from optgen.ir import Buffer, is_gradient
-from optgen.library.calls import CALLS
 from optgen.library.c_text import quoted, real
+from optgen.library.calls import CALLS
 from optgen.library.conditions import Writer, chooser
 from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
-from optgen.library.stages import CallPlace, CallStep, KernelStep, Step, StageProgram
+from optgen.library.stages import CallPlace, CallStep, KernelStep, StageProgram, Step
 from optgen.model import Kind, flags_text
 from optgen.spec_identity import identity
 
@@ -215,7 +215,12 @@ def _axes(axes: Sequence[str]) -> str:
 
 
 def _stages(
-    steps: Sequence[Step], turns: Sequence[str], name: str, rows: list[str], kernels: Iterator[int], calls: Iterator[int]
+    steps: Sequence[Step],
+    turns: Sequence[str],
+    name: str,
+    rows: list[str],
+    kernels: Iterator[int],
+    calls: Iterator[int],
 ) -> None:
     """Append the rows of steps; `kernels` and `calls` are the numbers of both kinds of calls."""
     for step in steps:
@@ -267,7 +272,7 @@ def _buffer(built: BuiltSpec, b: Buffer, made: Made, places: Mapping[str, int]) 
     if b.dims:
         sizes = {x: m.args.values.get(x) for x in b.dims}
         axes = [x if sizes[x] is None else str(int(sizes[x] or 0)) for x in b.dims]
-        fields["axes"] = f"{{{', '.join(map(_axis, [*axes, '1'][:2]))}}}"
+        fields["axes"] = f"{{{', '.join(map(_axis, [*axes, 'AXIS_NONE'][:2]))}}}"
     if role == "ROLE_ARRAY" and b.kind is Kind.ROW and b.written:
         fields["is_made"] = 1
     if m.on_gpu and b.kind is Kind.HOST:

@@ -57,7 +57,7 @@ static void copy_hyper(const spec *s, double *to, const double *from)
 
 static int64_t length_of(const member *m, int32_t axis)
 {
-    return axis == AXIS_ROWS ? m->rows : axis == AXIS_COLS ? m->cols : axis;
+    return axis == AXIS_ROWS ? m->rows : axis == AXIS_COLS ? m->cols : axis == AXIS_NONE ? 1 : axis;
 }
 
 /* The sizes of the matrices with these axes. */

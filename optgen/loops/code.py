@@ -23,8 +23,8 @@ def build(text: str, passes: Passes = "all") -> bytes:
 
 def float_mode(*, flushes: bool = False, triple: str | None = None) -> tuple[str, str, str]:
     """LLVM IR that sets the floating-point mode of kernels, and then the caller's again: declarations, the first lines
-    of a function, and the last. `flushes`: the mode that makes zeros of subnormal numbers, where there is one. `triple`:
-    for which machine; None is this one."""
+    of a function, and the last. `flushes`: the mode that makes zeros of subnormal numbers, where there is one.
+    `triple`: for which machine; None is this one."""
     from optgen.backends import target
 
     register = target.control_register(triple or target.host().triple)

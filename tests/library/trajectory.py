@@ -39,14 +39,16 @@ def compare(
     place: Callable[[Array], Any] = np.copy,
     read: Callable[[int, int], bytes] = ctypes.string_at,
     finish: Callable[[], None] = lambda: None,
+    **options: Any,
 ) -> None:
     """Steps of random tensors, with the options that `optgen build` was given. `place` copies an array to where the
     library has tensors, and `read` gives the bytes of a state there, of so many at an address;
-    `finish` waits for steps."""
+    `finish` waits for steps. `options` are those of the context."""
     chosen = dict(zip(arguments[::2], arguments[1::2], strict=False))
     dtype = chosen.get("--dtype", "float32")
     given = settings(x for name, x in itertools.pairwise(arguments) if name == "--set")
-    rule = optgen.load(spec, dtype, master="--master" in arguments, storage=chosen.get("--storage"), **given)
+    how = {"storage": chosen.get("--storage"), "matmul": "deterministic"}
+    rule = optgen.load(spec, dtype, master="--master" in arguments, **how, **given)
     rng = np.random.default_rng(0)
 
     def arrays() -> list[Array]:
@@ -56,7 +58,7 @@ def compare(
     weights, own_grads = list(map(place, others)), list(map(place, grads))
     hyper = own.hyper()
     placed = {name: list(map(place, x)) for name, x in inputs.items()}
-    context = Context(own, weights, own_grads, placed, hyper, seed=3)
+    context = Context(own, weights, own_grads, placed, hyper, seed=3, **options)
     more: dict[str, Any] = {"inputs": inputs} if inputs else {}
     bound = rule.bind(others, grads, **more)
     bound.seed = 3
