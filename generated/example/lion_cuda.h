@@ -36,7 +36,8 @@ typedef enum optgen_status {
     OPTGEN_NO_MEMORY,
     OPTGEN_BAD_FILE,     /* it cannot be read or written, is damaged, or has other states */
     OPTGEN_NO_GPU,       /* there is no GPU, no driver for it, or an older one than the library is for */
-    OPTGEN_CUDA_ERROR    /* of the driver, in whose words the text is */
+    OPTGEN_CUDA_ERROR,   /* of the driver, in whose words the text is */
+    OPTGEN_NO_FACTORIZATION /* a matrix has no factorization, or is of a gradient with a NaN or an infinity */
 } optgen_status;
 
 /* The elements of tensors, gradients and inputs. 16-bit floats are uint16_t with their bits. */

@@ -26,7 +26,7 @@ def chooser(own: LibrarySpec) -> str:
 
 
 def _body(own: LibrarySpec) -> Iterator[str]:
-    spec, writer = own.spec, Writer(own)
+    spec, writer = own.spec, ConditionWriter(own)
     values = {flag.name: spec.flag_values()[flag.name] for flag in spec.flags}
     for flag in spec.flags:
         if flag.condition is None:
@@ -61,7 +61,7 @@ def _body(own: LibrarySpec) -> Iterator[str]:
     yield "return number;"
 
 
-class Writer:
+class ConditionWriter:
     """Conditions of a spec as expressions of C. A number that is unset is NaN, and what is computed from it, too. A
     comparison with it is false."""
 

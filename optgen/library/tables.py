@@ -13,7 +13,7 @@ from optgen.facts import fact
 from optgen.ir import Buffer, is_gradient
 from optgen.library.c_text import quoted, real
 from optgen.library.calls import CALLS
-from optgen.library.conditions import Writer, chooser
+from optgen.library.conditions import ConditionWriter, chooser
 from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
 from optgen.library.stages import CallPlace, CallStep, KernelStep, StageProgram, Step
@@ -171,7 +171,7 @@ def _numbers(built: BuiltSpec, program: StageProgram, name: str) -> Iterator[str
     """The function that computes the numbers of an update."""
     if not program.numbers:
         return
-    writer = Writer(built.own)
+    writer = ConditionWriter(built.own)
     yield f"static void {name}_numbers(const double *h, const dimensions *of, double *out)"
     yield "{\n    (void)h, (void)of;"
     yield from (f"    out[{k}] = {writer.number(x)};" for k, x in enumerate(program.numbers))
