@@ -13,9 +13,9 @@ from optgen.library.cpus import LibraryCpu
 from optgen.objectcode import cache
 
 if TYPE_CHECKING:
-    from optgen.linalg.own.tile import Precision, Tile
+    from optgen.linalg.own.tile import OperandType, Tile
 
-DTYPES: tuple[Precision, Precision] = ("float32", "float64")
+DTYPES: tuple[OperandType, OperandType] = ("float32", "float64")
 """The element types of products, in the order of the table in C."""
 _ENTRY = re.compile(r"@optgen_(pack|multiply|finish)\(")
 
@@ -30,7 +30,7 @@ class ProductCode:
     object: bytes
 
 
-def product_code(library: str, cpu: LibraryCpu, dtype: Precision) -> ProductCode:
+def product_code(library: str, cpu: LibraryCpu, dtype: OperandType) -> ProductCode:
     """The code for matrices of a dtype, from the cache where it was made before."""
     from optgen.backends import target
     from optgen.linalg.own.tasks import module_text
