@@ -2,7 +2,7 @@
 target triple = "x86_64-linux-gnu"
 target datalayout = ""
 
-define internal void @"lion_cba55ce87df1_x86_64_v3.0.host.body"(i64 %".1", ptr noalias %".2", ptr noalias %".3", ptr noalias %".4", ptr noalias %".5") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
+define internal void @"lion_9693de897bd9_x86_64_v3.0.host.body"(i64 %".1", ptr noalias %".2", ptr noalias %".3", ptr noalias %".4", ptr noalias %".5") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
 {
 entry:
   %".7" = alloca i1
@@ -22,13 +22,13 @@ entry.if:
   %".20" = getelementptr inbounds double, ptr %".3", i64 %".19"
   %".21" = mul i64 %".1", 3
   %".22" = getelementptr inbounds double, ptr %".3", i64 %".21"
-  %".23" = call i64 @"lion_cba55ce87df1_x86_64_v3.0.host.body.is_even"(ptr %".2", i64 %".1")
-  %".24" = call i64 @"lion_cba55ce87df1_x86_64_v3.0.host.body.is_even"(ptr %".12", i64 %".1")
-  %".25" = call i64 @"lion_cba55ce87df1_x86_64_v3.0.host.body.is_even"(ptr %".14", i64 %".1")
-  %".26" = call i64 @"lion_cba55ce87df1_x86_64_v3.0.host.body.is_even"(ptr %".16", i64 %".1")
-  %".27" = call i64 @"lion_cba55ce87df1_x86_64_v3.0.host.body.is_even"(ptr %".18", i64 %".1")
-  %".28" = call i64 @"lion_cba55ce87df1_x86_64_v3.0.host.body.is_even"(ptr %".20", i64 %".1")
-  %".29" = call i64 @"lion_cba55ce87df1_x86_64_v3.0.host.body.is_even"(ptr %".22", i64 %".1")
+  %".23" = call i64 @"lion_9693de897bd9_x86_64_v3.0.host.body.is_even"(ptr %".2", i64 %".1")
+  %".24" = call i64 @"lion_9693de897bd9_x86_64_v3.0.host.body.is_even"(ptr %".12", i64 %".1")
+  %".25" = call i64 @"lion_9693de897bd9_x86_64_v3.0.host.body.is_even"(ptr %".14", i64 %".1")
+  %".26" = call i64 @"lion_9693de897bd9_x86_64_v3.0.host.body.is_even"(ptr %".16", i64 %".1")
+  %".27" = call i64 @"lion_9693de897bd9_x86_64_v3.0.host.body.is_even"(ptr %".18", i64 %".1")
+  %".28" = call i64 @"lion_9693de897bd9_x86_64_v3.0.host.body.is_even"(ptr %".20", i64 %".1")
+  %".29" = call i64 @"lion_9693de897bd9_x86_64_v3.0.host.body.is_even"(ptr %".22", i64 %".1")
   %".30" = or i64 %".23", %".24"
   %".31" = or i64 %".30", %".25"
   %".32" = or i64 %".31", %".26"
@@ -209,46 +209,46 @@ after.if:
   %".202" = mul i64 %".1", 0
   %".203" = add i64 %".202", 0
   %".204" = getelementptr inbounds double, ptr %".4", i64 %".203"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".204", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".204", i64 %".1")
   %".206" = mul i64 %".1", 1
   %".207" = add i64 %".206", 0
   %".208" = getelementptr inbounds double, ptr %".4", i64 %".207"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".208", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".208", i64 %".1")
   %".210" = mul i64 %".1", 3
   %".211" = add i64 %".210", 0
   %".212" = getelementptr inbounds double, ptr %".4", i64 %".211"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".212", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".212", i64 %".1")
   %".214" = mul i64 %".1", 2
   %".215" = add i64 %".214", 0
   %".216" = getelementptr inbounds double, ptr %".4", i64 %".215"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".216", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".216", i64 %".1")
   %".218" = mul i64 %".1", 4
   %".219" = add i64 %".218", 0
   %".220" = getelementptr inbounds double, ptr %".4", i64 %".219"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".220", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".220", i64 %".1")
   %".222" = mul i64 %".1", 5
   %".223" = add i64 %".222", 0
   %".224" = getelementptr inbounds double, ptr %".4", i64 %".223"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".224", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".224", i64 %".1")
   %".226" = mul i64 %".1", 6
   %".227" = add i64 %".226", 0
   %".228" = getelementptr inbounds double, ptr %".4", i64 %".227"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".228", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".228", i64 %".1")
   %".230" = mul i64 %".1", 7
   %".231" = add i64 %".230", 0
   %".232" = getelementptr inbounds double, ptr %".4", i64 %".231"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".232", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".232", i64 %".1")
   %".234" = mul i64 %".1", 8
   %".235" = add i64 %".234", 0
   %".236" = getelementptr inbounds double, ptr %".4", i64 %".235"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".236", i64 %".1")
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".2", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".236", i64 %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".2", i64 %".1")
   br label %"after.endif"
 after.endif:
   ret void
 }
 
-define internal i64 @"lion_cba55ce87df1_x86_64_v3.0.host.body.is_even"(ptr %".1", i64 %".2") "denormal-fp-math"="dynamic,dynamic" noinline nounwind
+define internal i64 @"lion_9693de897bd9_x86_64_v3.0.host.body.is_even"(ptr %".1", i64 %".2") "denormal-fp-math"="dynamic,dynamic" noinline nounwind
 {
 entry:
   %".4" = getelementptr inbounds i64, ptr %".1", i64 0
@@ -301,7 +301,7 @@ declare i64 @"llvm.vector.reduce.or.v8i64"(<8 x i64> %".1")
 
 declare double @"llvm.fabs.f64"(double %".1")
 
-define internal void @"lion_cba55ce87df1_x86_64_v3.0.host.body.fill"(ptr %".1", i64 %".2") "denormal-fp-math"="dynamic,dynamic" noinline nounwind
+define internal void @"lion_9693de897bd9_x86_64_v3.0.host.body.fill"(ptr %".1", i64 %".2") "denormal-fp-math"="dynamic,dynamic" noinline nounwind
 {
 entry:
   %".4" = getelementptr inbounds i64, ptr %".1", i64 0
@@ -334,7 +334,7 @@ after.1:
   ret void
 }
 
-define internal void @"lion_cba55ce87df1_x86_64_v3.0.host"(ptr %".1") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
+define internal void @"lion_9693de897bd9_x86_64_v3.0.host"(ptr %".1") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
 {
 entry:
   %".3" = getelementptr inbounds ptr, ptr %".1", i64 5
@@ -352,11 +352,11 @@ entry:
   %".15" = load ptr, ptr %".14"
   %".16" = getelementptr inbounds ptr, ptr %".1", i64 4
   %".17" = load ptr, ptr %".16"
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host.body"(i64 %".7", ptr %".15", ptr %".17", ptr %".5", ptr %".9")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host.body"(i64 %".7", ptr %".15", ptr %".17", ptr %".5", ptr %".9")
   ret void
 }
 
-define internal void @"lion_cba55ce87df1_x86_64_v3.1.sweep.tensor"(ptr %".1", i64 %".2", i64 %".3", i64 %".4", ptr %".5") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
+define internal void @"lion_9693de897bd9_x86_64_v3.1.sweep.tensor"(ptr %".1", i64 %".2", i64 %".3", i64 %".4", ptr %".5") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
 {
 entry:
   %".7" = getelementptr inbounds ptr, ptr %".1", i64 5
@@ -493,7 +493,7 @@ entry.endif.endif.endif.else:
   %".149" = add i64 %".148", 2
   %".150" = getelementptr inbounds ptr, ptr %".13", i64 %".149"
   %".151" = load ptr, ptr %".150"
-  call void @"lion_cba55ce87df1_x86_64_v3.1.sweep.tensor.elements"(i64 0, i64 1, i64 %".3", i64 %".4", i64 0, ptr null, ptr %".143", ptr %".147", ptr %".151", float %".66", float %".71", float %".76", float %".81", float %".86", float %".91", float %".96", float %".101", float %".106")
+  call void @"lion_9693de897bd9_x86_64_v3.1.sweep.tensor.elements"(i64 0, i64 1, i64 %".3", i64 %".4", i64 0, ptr null, ptr %".143", ptr %".147", ptr %".151", float %".66", float %".71", float %".76", float %".81", float %".86", float %".91", float %".96", float %".101", float %".106")
   br label %"entry.endif.endif.endif.endif"
 entry.endif.endif.endif.endif:
   ret void
@@ -516,11 +516,11 @@ entry.endif.endif.endif.if.endif:
   %".135" = add i64 %".134", 2
   %".136" = getelementptr inbounds ptr, ptr %".13", i64 %".135"
   %".137" = load ptr, ptr %".136"
-  call void @"lion_cba55ce87df1_x86_64_v3.1.sweep.tensor.elements"(i64 %".108", i64 %".109", i64 0, i64 %".47", i64 %".114", ptr %".125", ptr %".129", ptr %".133", ptr %".137", float %".66", float %".71", float %".76", float %".81", float %".86", float %".91", float %".96", float %".101", float %".106")
+  call void @"lion_9693de897bd9_x86_64_v3.1.sweep.tensor.elements"(i64 %".108", i64 %".109", i64 0, i64 %".47", i64 %".114", ptr %".125", ptr %".129", ptr %".133", ptr %".137", float %".66", float %".71", float %".76", float %".81", float %".86", float %".91", float %".96", float %".101", float %".106")
   br label %"entry.endif.endif.endif.endif"
 }
 
-define internal void @"lion_cba55ce87df1_x86_64_v3.1.sweep.tensor.elements"(i64 %".1", i64 %".2", i64 %".3", i64 %".4", i64 %".5", ptr %".6", ptr noalias %".7", ptr noalias %".8", ptr noalias %".9", float %".10", float %".11", float %".12", float %".13", float %".14", float %".15", float %".16", float %".17", float %".18") "denormal-fp-math"="dynamic,dynamic" noinline nounwind
+define internal void @"lion_9693de897bd9_x86_64_v3.1.sweep.tensor.elements"(i64 %".1", i64 %".2", i64 %".3", i64 %".4", i64 %".5", ptr %".6", ptr noalias %".7", ptr noalias %".8", ptr noalias %".9", float %".10", float %".11", float %".12", float %".13", float %".14", float %".15", float %".16", float %".17", float %".18") "denormal-fp-math"="dynamic,dynamic" noinline nounwind
 {
 entry:
   %".20" = sub i64 %".4", %".3"
@@ -578,13 +578,13 @@ body.1:
   br label %"head.1"
 after.1:
   %".60" = sub i64 %".47", 1
-  %".61" = getelementptr inbounds i8, ptr %".42", i64 %".60"
+  %".61" = getelementptr i8, ptr %".42", i64 %".60"
   call void @"llvm.prefetch.p0"(ptr %".61", i32 0, i32 2, i32 1)
   %".63" = sub i64 %".47", 1
-  %".64" = getelementptr inbounds i8, ptr %".44", i64 %".63"
+  %".64" = getelementptr i8, ptr %".44", i64 %".63"
   call void @"llvm.prefetch.p0"(ptr %".64", i32 0, i32 2, i32 1)
   %".66" = sub i64 %".47", 1
-  %".67" = getelementptr inbounds i8, ptr %".46", i64 %".66"
+  %".67" = getelementptr i8, ptr %".46", i64 %".66"
   call void @"llvm.prefetch.p0"(ptr %".67", i32 0, i32 2, i32 1)
   br label %"body.endif"
 body.endif.if:
@@ -621,14 +621,14 @@ after.2:
   %".154" = sub i64 %".4", %".89"
   br label %"head.4"
 body.2.if:
-  %".95" = getelementptr inbounds float, ptr %".82", i64 %".91"
-  %".96" = getelementptr inbounds i8, ptr %".95", i64 1024
+  %".95" = getelementptr float, ptr %".82", i64 %".91"
+  %".96" = getelementptr i8, ptr %".95", i64 1024
   call void @"llvm.prefetch.p0"(ptr %".96", i32 0, i32 2, i32 1)
-  %".98" = getelementptr inbounds float, ptr %".84", i64 %".91"
-  %".99" = getelementptr inbounds i8, ptr %".98", i64 1024
+  %".98" = getelementptr float, ptr %".84", i64 %".91"
+  %".99" = getelementptr i8, ptr %".98", i64 1024
   call void @"llvm.prefetch.p0"(ptr %".99", i32 0, i32 2, i32 1)
-  %".101" = getelementptr inbounds float, ptr %".86", i64 %".91"
-  %".102" = getelementptr inbounds i8, ptr %".101", i64 1024
+  %".101" = getelementptr float, ptr %".86", i64 %".91"
+  %".102" = getelementptr i8, ptr %".101", i64 1024
   call void @"llvm.prefetch.p0"(ptr %".102", i32 0, i32 2, i32 1)
   br label %"body.2.endif"
 body.2.endif:
@@ -740,7 +740,7 @@ declare void @"llvm.prefetch.p0"(ptr %".1", i32 %".2", i32 %".3", i32 %".4")
 
 declare float @"llvm.fabs.f32"(float %".1")
 
-define internal void @"lion_cba55ce87df1_x86_64_v3.1.sweep"(ptr %".1", i64 %".2", i64 %".3") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
+define internal void @"lion_9693de897bd9_x86_64_v3.1.sweep"(ptr %".1", i64 %".2", i64 %".3") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
 {
 entry:
   %".5" = alloca i32
@@ -759,7 +759,7 @@ entry:
   %".18" = load ptr, ptr %".17"
   %".19" = mul i64 %".14", 9
   %".20" = getelementptr inbounds double, ptr %".12", i64 %".19"
-  %".21" = call i64 @"lion_cba55ce87df1_x86_64_v3.elements"(ptr %".1")
+  %".21" = call i64 @"lion_9693de897bd9_x86_64_v3.elements"(ptr %".1")
   %".22" = alloca i64
   store i64 0, i64* %".22"
   %".24" = mul i64 %".21", %".2"
@@ -884,7 +884,7 @@ body.endif.endif.endif.if.endif:
   %".126" = icmp slt i64 %".124", %".125"
   br i1 %".126", label %"body.endif.endif.endif.if.endif.if", label %"body.endif.endif.endif.if.endif.endif"
 body.endif.endif.endif.if.endif.if:
-  call void @"lion_cba55ce87df1_x86_64_v3.1.sweep.tensor"(ptr %".1", i64 %".32", i64 %".124", i64 %".125", ptr %".82")
+  call void @"lion_9693de897bd9_x86_64_v3.1.sweep.tensor"(ptr %".1", i64 %".32", i64 %".124", i64 %".125", ptr %".82")
   br label %"body.endif.endif.endif.if.endif.endif"
 body.endif.endif.endif.if.endif.endif:
   br label %"body.endif.endif.endif.endif"
@@ -894,7 +894,7 @@ declare void @"llvm.x86.sse.stmxcsr"(ptr %".1")
 
 declare void @"llvm.x86.sse.ldmxcsr"(ptr %".1")
 
-define internal i64 @"lion_cba55ce87df1_x86_64_v3.elements"(ptr %".1") "denormal-fp-math"="dynamic,dynamic" noinline nounwind
+define internal i64 @"lion_9693de897bd9_x86_64_v3.elements"(ptr %".1") "denormal-fp-math"="dynamic,dynamic" noinline nounwind
 {
 entry:
   %".3" = getelementptr inbounds ptr, ptr %".1", i64 5
@@ -976,7 +976,7 @@ body.endif.endif.endif:
   br label %"head", !llvm.loop !6
 }
 
-define hidden i64 @"lion_cba55ce87df1_x86_64_v3_workspace"(ptr %".1") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
+define hidden i64 @"lion_9693de897bd9_x86_64_v3_workspace"(ptr %".1") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
 {
 entry:
   %".3" = getelementptr inbounds ptr, ptr %".1", i64 5
@@ -1060,7 +1060,7 @@ body.endif.endif.endif:
   br label %"head"
 }
 
-define hidden void @"lion_cba55ce87df1_x86_64_v3"(ptr %".1") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
+define hidden void @"lion_9693de897bd9_x86_64_v3"(ptr %".1") "denormal-fp-math"="dynamic,dynamic" noinline nounwind optnone
 {
 entry:
   %".3" = alloca i32
@@ -1083,15 +1083,15 @@ entry:
   %".20" = load ptr, ptr %".19"
   %".21" = getelementptr inbounds ptr, ptr %".1", i64 7
   %".22" = load ptr, ptr %".21"
-  %".23" = call i64 @"lion_cba55ce87df1_x86_64_v3.elements"(ptr %".1")
-  call void @"lion_cba55ce87df1_x86_64_v3.0.host"(ptr %".1")
+  %".23" = call i64 @"lion_9693de897bd9_x86_64_v3.elements"(ptr %".1")
+  call void @"lion_9693de897bd9_x86_64_v3.0.host"(ptr %".1")
   %".25" = icmp eq ptr %".20", null
   br i1 %".25", label %"entry.if", label %"entry.else"
 entry.if:
-  call void @"lion_cba55ce87df1_x86_64_v3.1.sweep"(ptr %".1", i64 0, i64 1)
+  call void @"lion_9693de897bd9_x86_64_v3.1.sweep"(ptr %".1", i64 0, i64 1)
   br label %"entry.endif"
 entry.else:
-  call void %".20"(ptr %".22", void (ptr, i64, i64)* @"lion_cba55ce87df1_x86_64_v3.1.sweep", ptr %".1", i64 %".23")
+  call void %".20"(ptr %".22", void (ptr, i64, i64)* @"lion_9693de897bd9_x86_64_v3.1.sweep", ptr %".1", i64 %".23")
   br label %"entry.endif"
 entry.endif:
   call void @"llvm.x86.sse.ldmxcsr"(i32* %".3")
