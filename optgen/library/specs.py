@@ -90,7 +90,7 @@ class LibrarySpec:
     @fact
     def factorizes(self) -> bool:
         """Whether some update calls LAPACK."""
-        programs = [self.spec.program(flags) for flags in self.variants if self.is_built(flags)]
+        programs = [self.spec.program(flags) for flags in self.spec.variants() if self.is_built(flags)]
         values = [e.value for x in programs for e in x.equations]
         values += [start for x in programs for s in x.states if (start := self.spec.start(s)) is not None]
         return any(isinstance(e, Call) and e.function in FACTORIZED for value in values for e in walk(value))

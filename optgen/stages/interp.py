@@ -6,6 +6,7 @@ equal bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from optgen import arguments, groups
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes
+from optgen.stages.layout import offsets
 from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
 
 Array = np.ndarray[Any, Any]
@@ -34,7 +36,9 @@ def interpret_plan(
     """Execute one update of tensors, in place: of one, or of all that share values."""
     runs = [_TensorRun(plan, tensor, last_two) for tensor in tensors]
     for run in runs:
-        run.arrays |= {array.key: runs[0].arrays[array.key] for array in plan.arrays if array.is_shared}
+        run.arrays |= {
+            array.key: runs[0].arrays[array.key] for array in plan.arrays if array.key in run.arrays and array.is_shared
+        }
     _PlanRun(runs, call, seed).stages(plan.stages)
 
 
@@ -86,11 +90,19 @@ class _TensorRun:
         elements = np.float64 if tensor.buffers["w"].dtype == np.float64 else np.float32
         sweeps = [x for x in plan.walk() if isinstance(x, KernelStage) and x.domain == PARAMETER]
         self.elements = {b.name for x in sweeps for b in x.buffers if b.kind is Kind.ELEM and not b.entries}
-        self.arrays: dict[str, Array] = {}
-        for array in plan.arrays:
+        self.arrays = self._made(elements)
+
+    def _made(self, elements: type[np.floating[Any]]) -> dict[str, Array]:
+        """The arrays, in one block of memory, as compiled steps have them. It is full of NaN."""
+        shapes, dtypes, sizes = {}, {}, {}
+        for array in self.plan.arrays:
             narrow = (array.is_narrow and array.axes) or len(array.axes) == 2
-            shape = (self.length(array.entries),) if array.entries else self.shape(array.axes)
-            self.arrays[array.key] = np.zeros(shape, elements if narrow else np.float64)
+            shapes[array.key] = (self.length(array.entries),) if array.entries else self.shape(array.axes)
+            dtypes[array.key] = np.dtype(elements if narrow else np.float64)
+            sizes[array.key] = -(-math.prod(shapes[array.key]) * dtypes[array.key].itemsize // 8) * 8
+        begins, end = offsets(self.plan, sizes)
+        block = np.full(end, 0xFF, np.uint8)
+        return {key: np.ndarray(shapes[key], dtypes[key], block, begin) for key, begin in begins.items()}
 
     def shape(self, axes: Axes) -> tuple[int, ...]:
         return (*self.lead, *(self.length(axis) for axis in axes)) if axes else ()

@@ -4,50 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from optgen.stages.plan import CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import KernelStage, LoopStage, Plan, Stage
 
 Interval = tuple[int, int]
 
 
 def lives(plan: Plan) -> dict[str, Interval]:
     """The first and the last stage that needs each array, by the numbers of stages in the order of the plan."""
-    found: dict[str, Interval] = {}
-    _visit(plan.stages, 0, found, {array.key for array in plan.arrays}, plan.places)
-    return found
+    found = _Lives(plan)
+    found.visit(plan.stages, 0)
+    return found.intervals
 
 
-def _visit(
-    stages: Sequence[Stage], begin: int, found: dict[str, Interval], arrays: set[str], places: Mapping[str, str]
-) -> int:
-    """Take note of what stages need; returns the number behind the last one."""
-    number = begin
-    for stage in stages:
-        match stage:
-            case KernelStage(buffers=buffers):
-                keys = [b.memory for b in buffers]
-            case CallStage(operands=operands, target=target):
-                keys = [*(x.key for x in operands), target]
-            case LoopStage(body=body, carried=carried):
-                before = dict(found)
-                end = _visit(body, number + 1, found, arrays, places)
-                known = [key for key in before if found[key] != before[key]]
-                known += [key for key in found if key.endswith("[]") and found[key][1] > number]  # kept in all turns
-                both = [x for first, new in carried for x in (first, new, f"{new}~")]
-                for key in {*known, *both}:
-                    first, last = found.get(key, (number, end))
-                    found[key] = min(first, number), max(last, end)
-                number = end + 1
+class _Lives:
+    def __init__(self, plan: Plan) -> None:
+        self.intervals: dict[str, Interval] = {}
+        self.places = plan.places
+        self.arrays = {array.key for array in plan.arrays}
+        self.filled = {array.key for array in plan.arrays if array.entries}
+        loops = [x for x in plan.walk() if isinstance(x, LoopStage)]
+        self.carried = {new: first for loop in loops for first, new in loop.carried}
+
+    def visit(self, stages: Sequence[Stage], begin: int) -> int:
+        """Take note of what stages need; returns the number behind the last one."""
+        number = begin
+        for stage in stages:
+            if isinstance(stage, LoopStage):
+                number = self.loop(stage, number)
                 continue
-        for key in keys:
-            place = places.get(key, key)
-            if place in arrays:
-                first, last = found.get(place, (number, number))
-                found[place] = first, max(last, number)
-                # Either array of a value that a loop carries may be the last one.
-                if f"{place}~" in found:
-                    found[f"{place}~"] = found[place]
-        number += 1
-    return number
+            if isinstance(stage, KernelStage):
+                keys = [b.memory for b in stage.buffers]
+            else:
+                keys = [*(x.key for x in stage.operands), stage.target]
+            for key in keys:
+                self.need(key, number)
+            number += 1
+        return number
+
+    def need(self, key: str, number: int) -> None:
+        place: str | None = self.places.get(key, key)
+        while place in self.arrays:
+            first, last = self.intervals.get(place, (number, number))
+            self.intervals[place] = first, max(last, number)
+            # Either array of a value that a loop carries may be the last one, and after no turn that of the start.
+            if f"{place}~" in self.intervals:
+                self.intervals[f"{place}~"] = self.intervals[place]
+            start = self.carried.get(place)
+            place = start if start in self.intervals and number > self.intervals[place][0] else None
+
+    def loop(self, loop: LoopStage, number: int) -> int:
+        """What is known before a loop and needed in it, what it carries, and arrays that it fills are needed in all of
+        it."""
+        before = dict(self.intervals)
+        end = self.visit(loop.body, number + 1)
+        known = {key for key in before if self.intervals[key] != before[key]}
+        known |= {key for key in self.filled & self.intervals.keys() if self.intervals[key][1] > number}
+        known |= {x for first, new in loop.carried for x in (first, new, f"{new}~")}
+        for key in known:
+            first, last = self.intervals.get(key, (number, end))
+            self.intervals[key] = min(first, number), max(last, end)
+        return end + 1
 
 
 def offsets(plan: Plan, sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:

@@ -61,6 +61,8 @@ class _Whole(SpecLowering):
     # ------------------------------------------------------------ equations and loops
 
     def equations(self) -> None:
+        for state in self.starts:  # a turn that reads one first does not know it behind the loop
+            self.load(state)
         self.turns(self.program.equations, 0)
 
     def turns(self, equations: tuple[Equation, ...], level: int) -> None:
