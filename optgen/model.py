@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
+from optgen.axes import ELEMENTS, Kind, When, kind_of
 from optgen.declarations import (
-    AXES,
     COUNTS,
     DIMENSIONS,
     EPSILON,
@@ -27,14 +27,12 @@ from optgen.declarations import (
     FlagValue,
     Input,
     Interval,
-    Kind,
     Loop,
     Param,
     Require,
     StateDecl,
     Timing,
     flags_text,
-    kind_of_dims,
 )
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import (
@@ -53,9 +51,9 @@ from optgen.groups import is_group, param_of
 from optgen.truth import partial_truth, truth
 
 __all__ = [
-    "AXES", "COUNTS", "DIMENSIONS", "EPSILON", "MAX_DRAWS", "PER_PARAMETER", "PHASE", "RESERVED_PARAMS", "Equation",
-    "Flag", "FlagValue", "Flags", "Input", "Interval", "Kind", "Loop", "Optimizer", "Param", "Program", "Require",
-    "StateDecl", "Timing", "flags_text", "kind_of_dims",
+    "COUNTS", "DIMENSIONS", "EPSILON", "MAX_DRAWS", "PER_PARAMETER", "PHASE", "RESERVED_PARAMS", "Equation",
+    "Flag", "FlagValue", "Flags", "Input", "Interval", "Loop", "Optimizer", "Param", "Program", "Require",
+    "StateDecl", "Timing", "flags_text",
 ]  # fmt: skip
 
 MAX_DRAWS = 2048
@@ -68,7 +66,7 @@ _OF_RATES = re.compile(r"^[ \t]*(lr_hint|schedule)[ \t].*\n?", re.MULTILINE)
 
 def _is_drawn_matrix(expr: Expr) -> bool:
     """Whether an expression is a draw of other dimensions than those of the parameter."""
-    return isinstance(expr, Call) and bool(expr.dims) and kind_of_dims(expr.dims)[0] is Kind.MATRIX
+    return isinstance(expr, Call) and bool(expr.dims) and kind_of(expr.dims) is Kind.MATRIX
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class Program:
 
 
 def _groups(states: Iterable[StateDecl], equations: Iterable[Equation]) -> Iterator[str]:
-    yield from (dim for state in states for dim in state.dims if is_group(dim))
+    yield from (dim for state in states for dim in state.axes if is_group(dim))
     values = [*(e.value for e in equations), *(s.init for s in states)]
     calls = (e for value in values for e in walk(value) if isinstance(e, Call))
     yield from (call.scope for call in calls if call.scope is not None and is_group(call.scope))
@@ -214,7 +212,7 @@ class Optimizer:
     def joins_params(self) -> bool:
         """Whether parameters share values, so that one kernel has to update all of them: something is reduced over
         them, or a state is of kind shared."""
-        return self.reduces_over_params or any(s.kind is Kind.SHARED for s in self.states)
+        return self.reduces_over_params or any(s.known is When.SHARED for s in self.states)
 
     @fact
     def reduces_over_params(self) -> bool:
@@ -233,7 +231,7 @@ class Optimizer:
         found += [
             param_of(group) for group in self.groups if not param_of(group).isdigit() and param_of(group) != group
         ]
-        return tuple(dict.fromkeys(name for name in found if name not in AXES[Kind.ELEM]))
+        return tuple(dict.fromkeys(name for name in found if name not in ELEMENTS))
 
     @fact
     def has_products(self) -> bool:

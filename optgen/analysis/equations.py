@@ -14,11 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from optgen import arguments
+from optgen.axes import Kind
 from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary, walk
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.table import elementwise_of, is_draw, is_reduction, reduction_of
 from optgen.lang.builtins import CONSTANTS
-from optgen.model import EPSILON, PHASE, Equation, Flags, Kind, Loop, Optimizer, Program, StateDecl, Timing
+from optgen.model import EPSILON, PHASE, Equation, Flags, Loop, Optimizer, Program, StateDecl, Timing
 
 Numbers = Any
 """An array of an arithmetic: of settings or points, rows and columns."""
@@ -114,7 +115,7 @@ class Steps:
         if state.kind is Kind.COL:
             return 1, self.shape[1]
         if state.kind is Kind.MATRIX:
-            return self._lengths(state.dims)
+            return self._lengths(state.axes)
         return self.shape if state.kind is Kind.ELEM else (1, 1)
 
     def _lengths(self, dims: Sequence[str]) -> tuple[int, int]:

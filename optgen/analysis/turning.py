@@ -15,7 +15,7 @@ from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unar
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.record import Reduction
 from optgen.functions.table import elementwise_of, is_draw, reduction_of
-from optgen.model import AXES, Kind, Program, StateDecl
+from optgen.model import Program, StateDecl
 
 ROWS, COLS = "rows", "cols"
 
@@ -83,8 +83,7 @@ class _Turnings:
             case Number(value=0):
                 return ZERO
             case Number() | Name():
-                axes = state.dims or AXES.get(state.kind, ())
-                return self._spread(axes) if state.kind in (*AXES, Kind.MATRIX) else STILL
+                return self._spread(state.axes) if state.axes else STILL
         return ZERO
 
     def _spread(self, axes: tuple[str, ...]) -> Turning:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 from optgen import groups, ir
+from optgen.axes import ELEMENTS
 from optgen.expressions import Expr, Index, Name, Number, walk
 from optgen.ir import Buffer, Variant
 from optgen.ir.nonnegative_states import nonnegative_states
-from optgen.model import Kind, Optimizer, Program, StateDecl
+from optgen.model import Optimizer, Program, StateDecl
 
 
 def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
@@ -49,16 +50,16 @@ def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
 
 def _state(optimizer: Optimizer, variant: Variant, state: StateDecl) -> Buffer:
     late = optimizer.start(state) is not None
-    if state.kind is Kind.ELEM:
+    if state.axes == ELEMENTS:
         storage = variant.storage.get(state.name, variant.weight)
     else:
-        small = state.kind in (Kind.ROW, Kind.COL, Kind.MATRIX) and ir.COMPUTE[variant.dtype] == "f32"
+        small = state.axes and ir.COMPUTE[variant.dtype] == "f32"
         storage = "float32" if small else "float64"
-    dims = tuple(map(partial(groups.sized, sizes=variant.sizes), state.dims))
+    axes = tuple(map(partial(groups.sized, sizes=variant.sizes), state.axes))
     init = 0.0 if late else _initial(state.init)
     starts_late = late and (variant.evaluate or optimizer.starts_in(state, variant.flags))
     entries = str(variant.sizes.get(state.entries, state.entries))
-    return Buffer(state.name, True, init, state.kind, storage, starts_late=starts_late, dims=dims, entries=entries)
+    return Buffer(state.name, True, init, axes, storage, starts_late=starts_late, known=state.known, entries=entries)
 
 
 def _entries(program: Program, states: Mapping[str, Buffer]) -> list[Buffer]:

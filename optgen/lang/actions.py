@@ -18,8 +18,8 @@ from optgen.lang.declaration_checks import (
     check_follower,
     check_per_param,
     default_of,
+    dimensions_of_state,
     distinct,
-    kind_of_state,
     plain,
     source_of,
     start_of,
@@ -258,9 +258,9 @@ class Actions(ExpressionActions):
         if isinstance(init, Token) and init.type == "NONE":
             help = "start it at 0, at a param or at w"
             raise LineError("E402", "a state always has a value", init.span, help, "state")
-        known, dims = kind_of_state(kind)
+        axes, known = dimensions_of_state(kind)
         doc = options.get("text", "")
-        return StateDecl(name.text, known, start_of(init), options.get("if"), name.span, doc, dims, entries)
+        return StateDecl(name.text, axes, known, start_of(init), options.get("if"), name.span, doc, entries)
 
     def input(self, items: list[Any]) -> Input | Param:
         name = plain(items[1], "an input")

@@ -46,4 +46,4 @@ def check_evaluation(evaluate: Iterable[Equation], scope: Scope) -> None:
 
 def _is_of_groups(expr: Expr, scope: Scope) -> bool:
     state = scope.states.get(expr.id) if isinstance(expr, Name) else None
-    return state is not None and any(map(is_group, state.dims))
+    return state is not None and any(map(is_group, state.axes))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from optgen.axes import Kind, When
 from optgen.expressions import Expr, Index, Name, Number, walk
 from optgen.lang.expression_actions import index_of
 from optgen.lang.loops import loops_around
 from optgen.lang.scope import Scope
-from optgen.model import Equation, Kind, Loop, Optimizer, StateDecl
+from optgen.model import Equation, Loop, Optimizer, StateDecl
 
 
 def check_history(state: StateDecl, scope: Scope) -> None:
@@ -18,7 +19,7 @@ def check_history(state: StateDecl, scope: Scope) -> None:
     param = scope.params.get(entries)
     if state.kind in (Kind.HOST, Kind.MATRIX):
         help = "a history has one number for each element, row, column or tensor, or is shared"
-        if state.kind is Kind.HOST:
+        if state.known is When.HOST:
             help = f"declare 'state {name}[{entries}]: tensor', which takes host values, too"
         scope.report("E308", f"a history of kind {state.kind.value}", state.span, help)
     elif not (isinstance(state.init, Number) or _is_one_param(state.init, scope)):

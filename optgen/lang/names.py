@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import replace
 
+from optgen.axes import ELEMENTS
 from optgen.diagnostics import Span
 from optgen.expressions import WORKERS, Call, Expr, IsSet, Name, children, walk
 from optgen.functions.table import FUNCTIONS, draw_of, is_draw, is_reduction
@@ -13,7 +14,7 @@ from optgen.lang.builtins import COMMON_FUNCTIONS, COMMON_NAMES, RESERVED, SPARS
 from optgen.lang.grouped import problem_of
 from optgen.lang.histories import check_element, check_entry
 from optgen.lang.scope import Scope, meaning
-from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
+from optgen.model import RESERVED_PARAMS, Equation
 
 
 def check_call(call: Call, scope: Scope) -> None:
@@ -90,7 +91,7 @@ def _is_indexed(call: Call, at: Span, scope: Scope) -> bool:
 
 def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
     param = scope.params.get(expr.id) if isinstance(expr, Name) else None
-    is_size = isinstance(expr, Name) and expr.key in AXES[Kind.ELEM]
+    is_size = isinstance(expr, Name) and expr.key in ELEMENTS
     is_whole = param is not None and param.is_int and param.interval is not None and param.interval.low >= 1
     return not (is_size or is_whole or (isinstance(expr, Name) and expr.id in scope.failed))
 

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from optgen import arguments, pipeline
+from optgen.axes import Axes, Kind
 from optgen.expressions import Expr, walk
 from optgen.facts import fact
 from optgen.functions.matrices import is_of_matrices
 from optgen.ir import Variant
 from optgen.library.calls import SUPPORTED
-from optgen.model import Kind, Optimizer, Timing, kind_of_dims
+from optgen.model import Optimizer, Timing
 from optgen.stages.cost import caller_axes
 from optgen.stages.layout import lives
-from optgen.stages.plan import GROUPED, ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
+from optgen.stages.plan import GROUPED, ONE, PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
 
 MOST_TIMINGS = 4
 """Each combination of the timings that are due has a table of stages of its own."""
@@ -192,11 +193,10 @@ class _ProgramBuilder:
         return tuple(x if x in PARAMETER or x.isdigit() else str(int(self._values[x] or 0)) for x in axes)
 
     def _array(self, array: StageArray) -> WorkArray:
-        kind = Kind.SHARED if array.is_shared else kind_of_dims(array.axes)[0] if array.axes else Kind.TENSOR
-        is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
+        is_element = array.is_element or (array.is_narrow and bool(array.axes))
         entries = int(array.entries) if array.entries.isdigit() else int(self._values.get(array.entries) or 0)
-        axes = (*self._sized(array.axes), ONE)[:2] if kind is Kind.MATRIX else ()
-        return WorkArray(kind, self._elements if is_element else "float64", entries, axes)
+        axes = (*self._sized(array.axes), ONE)[:2] if array.kind is Kind.MATRIX else ()
+        return WorkArray(array.kind, self._elements if is_element else "float64", entries, axes)
 
     def _place(self, key: str) -> str:
         return self._plan.places.get(key, key)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from optgen import arguments
+from optgen.axes import Axes
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.ir import Kernel
 from optgen.ir.cost import sweeps
 from optgen.model import Optimizer
-from optgen.stages.plan import GROUPED, ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import GROUPED, ONE, PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage
 
 
 def caller_axes(optimizer: Optimizer) -> dict[str, Axes]:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments, groups
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, When
 from optgen.ir.interp import TensorUpdate, interpret
-from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes
-from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage
 
 Array = np.ndarray[Any, Any]
 CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], None]
@@ -34,7 +34,7 @@ def interpret_plan(
     """Execute one update of tensors, in place: of one, or of all that share values."""
     runs = [_TensorRun(plan, tensor, last_two) for tensor in tensors]
     for run in runs:
-        run.arrays |= {array.key: runs[0].arrays[array.key] for array in plan.arrays if array.is_shared}
+        run.arrays |= {array.key: runs[0].arrays[array.key] for array in plan.arrays if array.known is When.SHARED}
     _PlanRun(runs, call, seed).stages(plan.stages)
 
 
@@ -85,7 +85,7 @@ class _TensorRun:
         self.lead = (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
         elements = np.float64 if tensor.buffers["w"].dtype == np.float64 else np.float32
         sweeps = [x for x in plan.walk() if isinstance(x, KernelStage) and x.domain == PARAMETER]
-        self.elements = {b.name for x in sweeps for b in x.buffers if b.kind is Kind.ELEM and not b.entries}
+        self.elements = {b.name for x in sweeps for b in x.buffers if b.axes == ELEMENTS and not b.entries}
         self.arrays: dict[str, Array] = {}
         for array in plan.arrays:
             narrow = (array.is_narrow and array.axes) or len(array.axes) == 2
@@ -130,4 +130,4 @@ class _TensorRun:
 
 
 def _is_line(buffer: Any) -> bool:
-    return buffer.kind.value in ("row", "col") and not buffer.entries
+    return buffer.axes in (ROWS, COLS) and not buffer.entries

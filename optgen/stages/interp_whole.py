@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments, groups, ir
+from optgen.axes import Axes, Kind, When
 from optgen.ir import Instr, Kernel, Value
 from optgen.ir.interp import DTYPES, Array, KernelRun, TensorUpdate, evaluate, execute_for_all
 from optgen.ir.reductions import column_reduce, fold, tree_reduce
-from optgen.model import Kind
 
 MatrixRoutine = Callable[[str, Sequence[Array], Sequence[float], tuple[int, ...]], Array]
 """Computes a product or a function of matrices: takes its name, its operands as the equations have them, its numbers
@@ -76,12 +76,12 @@ class _WholeRun(KernelRun):
     def define(self, values: Sequence[Value], numbers: Sequence[Any]) -> None:
         """Give values their numbers."""
         for v, x in zip(values, numbers, strict=True):
-            (self.shared if v.type.kind is Kind.SHARED else self.values)[v.id] = x
+            (self.shared if v.type.known is When.SHARED else self.values)[v.id] = x
 
     def filled(self, v: Value, like: Value) -> Any:
         """A value as one of a type, along whose dimensions it is repeated."""
         x = self.aligned(v, like.type)
-        return np.broadcast_to(x, self.shape(like.type.kind, like.type.dims)) if like.type.axes else x
+        return np.broadcast_to(x, self.shape(like.type.axes)) if like.type.axes else x
 
     def aligned(self, v: Value, wanted: ir.Type) -> Any:
         """A value, so that NumPy repeats it along the other dimensions of a type."""
@@ -93,7 +93,7 @@ class _WholeRun(KernelRun):
 
     def execute(self, instr: Instr) -> None:
         op, result = instr.op, instr.result
-        is_plain = result is None or not (result.type.dims or isinstance(op, ir.MatrixOp | ir.Reduce))
+        is_plain = result is None or not (result.type.kind is Kind.MATRIX or isinstance(op, ir.MatrixOp | ir.Reduce))
         if is_plain or isinstance(op, ir.Math):
             super().execute(instr)
         else:
@@ -112,7 +112,7 @@ class _WholeRun(KernelRun):
             case ir.Triangle(kept=kept, x=x):
                 return (np.triu if kept == "triu" else np.tril)(self.filled(x, x))
             case ir.Repeated(x=x):
-                return np.broadcast_to(self.aligned(x, result), self.shape(result.kind, result.dims))
+                return np.broadcast_to(self.aligned(x, result), self.shape(result.axes))
             case ir.Spread(x=x):
                 return self.spread(x, result)
             case ir.ReduceGroups():
@@ -134,31 +134,30 @@ class _WholeRun(KernelRun):
         found = np.asarray(self.call(function, arrays, numbers, self.lengths(result.axes)))
         if not result.axes:
             return np.float64(found)
-        return found.astype(elements).astype(DTYPES[result.dtype]).reshape(self.shape(result.kind, result.dims))
+        return found.astype(elements).astype(DTYPES[result.dtype]).reshape(self.shape(result.axes))
 
-    def lengths(self, axes: tuple[str, ...]) -> tuple[int, ...]:
+    def lengths(self, axes: Axes) -> tuple[int, ...]:
         """The shape of an array of these dimensions."""
         return (*self.batch, *map(self.length, axes)) if axes else ()
 
     # ------------------------------------------------------------ in the order of what is stored
 
-    def is_turned(self, axes: tuple[str, ...]) -> bool:
+    def is_turned(self, axes: Axes) -> bool:
         """Whether a matrix of these dimensions is stored as its transpose."""
         return len(axes) == 2 and self.stored_as.get(frozenset(axes), axes) != axes
 
     def reduced(self, op: ir.ReduceOp, v: Value, scope: str) -> Any:
-        x, kind, dims = self.filled(v, v), v.type.kind, v.type.dims
-        if not dims:
-            return self.reduce(op, scope, np.broadcast_to(x, self.shape(kind)))
-        if self.is_turned(dims):
-            x, dims = np.swapaxes(x, -1, -2), dims[::-1]
+        x, axes = self.filled(v, v), v.type.axes
+        if v.type.kind is not Kind.MATRIX:
+            return self.reduce(op, scope, np.broadcast_to(x, self.shape(axes)))
+        if self.is_turned(axes):
+            x, axes = np.swapaxes(x, -1, -2), axes[::-1]
             scope = {"row": "col", "col": "row"}.get(scope, scope)
         if scope not in ("row", "col"):
-            return self.reduce(op, scope, x.reshape(*x.shape[: -len(dims)], 1, -1) if scope == "matrix" else x[None])
+            return self.reduce(op, scope, x.reshape(*x.shape[: -len(axes)], 1, -1) if scope == "matrix" else x[None])
         found = self.lines(op, scope, x)
-        kept = v.type.axes[0] if (scope == "row") == (v.type.axes == dims) else v.type.axes[1]
-        line = ir.of_axes((kept,), "f64")
-        return found.reshape(self.shape(line.kind, line.dims))
+        kept = v.type.axes[0] if (scope == "row") == (v.type.axes == axes) else v.type.axes[1]
+        return found.reshape(self.shape((kept,)))
 
     def lines(self, op: ir.ReduceOp, scope: str, x: Array) -> Array:
         """The reduction of each row, or of each column, of matrices as they are stored."""
@@ -183,7 +182,7 @@ class _WholeRun(KernelRun):
         length, repeats = (int(self.hyper[f(group)]) for f in (groups.length, groups.repeats))
         x = np.asarray(self.value(v)).reshape(-1, self.length(group))
         lines = np.tile(np.repeat(x, length, -1), repeats)
-        return lines.reshape(self.shape(result.kind, result.dims))
+        return lines.reshape(self.shape(result.axes))
 
     def reduce_groups(self, op: ir.ReduceGroups) -> Any:
         group = op.group

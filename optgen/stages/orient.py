@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from optgen import groups, ir
+from optgen.axes import Axes, When
 from optgen.diagnostics import Span
 from optgen.expressions import Name
 from optgen.ir import Instr, Kernel, Type, Value
 from optgen.ir.verify import held_type, typed
-from optgen.model import Kind
 from optgen.stages.light import Light
 from optgen.stages.plan import GROUPED
 
@@ -102,7 +102,7 @@ class _Orient:
         elif isinstance(op, ir.Triangle) and turned[0]:
             op = replace(op, kept="tril" if op.kept == "triu" else "triu")
         elif isinstance(op, ir.Repeated | ir.MatrixWord):
-            op = replace(op, dims=" x ".join(self.stored(tuple(op.dims.split(" x ")))))
+            op = replace(op, dims=self.stored(op.dims))
         if result is None:
             self.instrs.append(Instr(None, op, self.span))
         else:
@@ -148,16 +148,16 @@ class _Orient:
 
     # ------------------------------------------------------------ orientation
 
-    def stored(self, axes: tuple[str, ...]) -> tuple[str, ...]:
+    def stored(self, axes: Axes) -> Axes:
         """The dimensions by which a value is stored."""
         return self.stored_as.get(frozenset(axes), axes) if len(axes) == 2 and axes[0] != axes[1] else axes
 
-    def is_turned(self, axes: tuple[str, ...]) -> bool:
+    def is_turned(self, axes: Axes) -> bool:
         """Whether a value of these dimensions is stored as its transpose."""
         return self.stored(axes) != axes
 
     def type(self, type: Type) -> Type:
-        return ir.of_axes(self.stored(type.axes), type.dtype) if len(type.axes) == 2 else type
+        return Type(self.stored(type.axes), type.dtype) if len(type.axes) == 2 else type
 
     def value(self, v: Value) -> Value:
         """A value as elementwise operations read it."""
@@ -182,7 +182,7 @@ class _Orient:
                 made = ir.ArrayCall(name, values, transposed, numbers, type, turned=turned and function != "identity")
             case ir.Spread(x=x):
                 array = self.array(self.value(x))
-                made = ir.ArrayCall("spread", (array,), (False,), _sizes(x.type.group), type)
+                made = ir.ArrayCall("spread", (array,), (False,), _sizes(x.type.axes[0]), type)
             case ir.ReduceGroups(op=how, x=x, group=group, each=each):
                 numbers = (*_sizes(group), each) if how == "mean" else _sizes(group)
                 made = ir.ArrayCall(how, (self.array(self.value(x)),), (False,), numbers, type)
@@ -268,7 +268,7 @@ class _Orient:
         op = ir.with_operands(store, self.value)
         assert isinstance(op, ir.Store)
         x, buffer = op.value, self.buffers[op.buffer]
-        if buffer.kind is not Kind.HOST and op.buffer != "copy" and not self.is_light.is_lost(x):
+        if buffer.known is not When.HOST and op.buffer != "copy" and not self.is_light.is_lost(x):
             held = self.type(held_type(buffer, self.compute))
             is_made = x.id in self.direct if held.is_element else x.id not in self.leaves
             if x.id in self.roots or not is_made or x.id in self.leaves or x.type.axes != held.axes:

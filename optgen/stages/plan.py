@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from optgen.axes import ELEMENTS, Axes, Dimensioned, When
 from optgen.expressions import Expr, Name
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.groups import is_group
 from optgen.ir import Buffer, Kernel
 
-Axes = tuple[str, ...]
-PARAMETER: Axes = ("rows", "cols")
+PARAMETER = ELEMENTS
 """The dimensions of the parameter."""
 ONE = "1"
 """The dimension that a vector has beside its own, where a kernel is over it alone."""
@@ -88,16 +88,16 @@ Stage = KernelStage | CallStage | LoopStage
 
 
 @dataclass(frozen=True)
-class StageArray:
+class StageArray(Dimensioned):
     """An array of the workspace: its dimensions in their orientation, () for a number. A matrix, and a vector that a
     call takes or makes (`is_narrow`), have the dtype in which kernels compute; all else is float64."""
 
     key: str
     axes: Axes
     is_narrow: bool = False
+    known: When = When.TENSOR  # or SHARED: one number for all parameters
     entries: str = ""  # of an array that a loop fills: how many numbers it has
     turn: str = ""  # and the name of the turn's number
-    is_shared: bool = False  # one number for all parameters
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from optgen.axes import Axes
 from optgen.expressions import Expr
 from optgen.ir import Kernel
 from optgen.ir.cost import sweeps
-from optgen.stages.plan import GROUPED, Axes, CallStage, KernelStage, LoopStage, Operand, Plan, Stage
+from optgen.stages.plan import GROUPED, CallStage, KernelStage, LoopStage, Operand, Plan, Stage
 from optgen.symbolic.written import expression
 
 KernelOf = Callable[[KernelStage], Kernel]

@@ -157,7 +157,7 @@ def renamed(optimizer: Optimizer, names: Renames) -> Optimizer:
                 name=names.get(s.name, s.name),
                 init=with_names(s.init, names),
                 guard=_maybe(s.guard, names),
-                dims=tuple(_words(dim, names) for dim in s.dims),
+                axes=tuple(_words(dim, names) for dim in s.axes),
                 entries=names.get(s.entries, s.entries),
             )
             for s in optimizer.states

@@ -17,11 +17,12 @@ from hypothesis import HealthCheck, given, settings
 
 import optgen
 from optgen import ir, pipeline, specfiles
+from optgen.axes import Kind
 from optgen.backends import target
 from optgen.backends.gpu.nvidia import OLDEST
 from optgen.ir import Kernel, Phase, Variant, cost
 from optgen.ir.text import to_text
-from optgen.model import Kind, Optimizer
+from optgen.model import Optimizer
 from optgen.passes import place_stores
 from optgen.passes.cse_dce import cse_dce
 from optgen.passes.hoist_host import hoist_host

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optgen import arguments
+from optgen.axes import Axes, Kind, When
 from optgen.compiled import NativeKernel
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
@@ -18,10 +19,9 @@ from optgen.execute.stages.calls import Request
 from optgen.execute.stages.stage_device import DeviceMemory, StageDevice, Workspace
 from optgen.execute.stages.staged_kernel import LoadedPlan
 from optgen.ir import Buffer, is_gradient
-from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
-from optgen.stages.plan import FALLIBLE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import FALLIBLE, PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage
 
 if TYPE_CHECKING:
     from optgen.linalg import How
@@ -62,7 +62,7 @@ class MembersRun:
         self.param = members[0].param
         known = native.buffers
         self._elements_of_param = {b.name for b in known if b.kind is Kind.ELEM and not b.is_scale and not b.entries}
-        self._shared = {array.key for array in self.plan.arrays if array.is_shared}
+        self._shared = {array.key for array in self.plan.arrays if array.known is When.SHARED}
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._places = [array_places(self.plan, native.dtype, member.values, self._lead(member)) for member in members]
         self.nbytes = sum(nbytes for _, nbytes in self._places)
