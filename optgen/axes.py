@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 
-from optgen.groups import is_group
+from optgen.groups import LineGroup
 
-Axis = str
+Axis = str | int | LineGroup
+"""A dimension: `rows`, `cols` or an int param, by name; a number; or groups of rows or columns."""
 Axes = tuple[Axis, ...]
 ROWS: Axes = ("rows",)
 COLS: Axes = ("cols",)
@@ -49,6 +51,30 @@ def kind_of(axes: Axes, known: When = When.TENSOR) -> Kind:
     return _OF_AXES.get(axes, Kind.MATRIX) if axes else _OF_NUMBERS[known]
 
 
+def shown(axes: Axes) -> str:
+    """`rows x block 4`."""
+    return " x ".join(map(str, axes))
+
+
+def param_of(axis: Axis) -> str | None:
+    """The int param that a dimension names, or says how many rows a block has; None if there is none."""
+    name = axis.of if isinstance(axis, LineGroup) else axis
+    return name if isinstance(name, str) and name not in ELEMENTS else None
+
+
+def sized(axis: Axis, sizes: Mapping[str, int]) -> Axis:
+    """A dimension with a number in the place of a param of these."""
+    name = param_of(axis)
+    if name is None or name not in sizes:
+        return axis
+    return replace(axis, of=sizes[name]) if isinstance(axis, LineGroup) else sizes[name]
+
+
+def length_of(axis: Axis, values: Mapping[str, float | None]) -> int:
+    """The length of a dimension; `values` has sizes, params, and the numbers of groups, by name."""
+    return axis if isinstance(axis, int) else int(values[str(axis)] or 0)
+
+
 class Dimensioned:
     """What has a number for each place along its `axes`, or one number without axes. `known` says when it is known: of
     axes, as `TENSOR` is."""
@@ -67,19 +93,19 @@ class Dimensioned:
         return len(self.axes) == 2
 
     @property
-    def group(self) -> str | None:
-        """The group of rows or columns (`optgen.groups`) that there is a number for each of; None if there is none."""
-        return self.axes[0] if len(self.axes) == 1 and is_group(self.axes[0]) else None
+    def group(self) -> LineGroup | None:
+        """The group of rows or columns that there is a number for each of; None if there is none."""
+        return self.axes[0] if len(self.axes) == 1 and isinstance(self.axes[0], LineGroup) else None
 
     @property
     def declared(self) -> str:
         """As a state of it is declared."""
-        return " x ".join(self.axes) if self.kind is Kind.MATRIX else self.kind.value
+        return shown(self.axes) if self.kind is Kind.MATRIX else self.kind.value
 
 
-def of_kind(kind: Kind, dims: Axes = ()) -> tuple[Axes, When]:
-    """The axes of a kind, which for MATRIX are `dims`, and when its numbers are known."""
-    axes = AXES.get(kind, dims)
+def of_kind(kind: Kind) -> tuple[Axes, When]:
+    """The axes of a kind that says them, and when its numbers are known. ValueError for MATRIX."""
+    axes = AXES.get(kind, ())
     return axes, When.TENSOR if axes else When(kind.value)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from optgen.axes import Kind, of_kind
 from optgen.ir import Buffer, Kernel, ReductionLevel, ShardGranularity
+from optgen.ir.text import count_or_name
 
 if TYPE_CHECKING:
     from optgen.backends.gpu import GpuModule
@@ -88,16 +89,18 @@ def _pack(signature: dict[str, Any], code: bytes) -> bytes:
 
 
 def row_of(buffer: Buffer) -> dict[str, Any]:
-    """A buffer as JSON: its fields, but for axes its kind, with the dimensions of one of kind matrix."""
+    """A buffer of a kernel as JSON: its fields, and in the place of its axes its kind, which says them: kernels are over
+    rows and columns, so they have no other `dims`. The entries of a history are a text, empty for none."""
+    assert buffer.kind is not Kind.MATRIX, buffer
     own = {f.name: getattr(buffer, f.name) for f in fields(buffer) if f.name not in ("axes", "known")}
-    return own | {"kind": buffer.kind.value, "dims": list(buffer.axes) if buffer.kind is Kind.MATRIX else []}
+    return own | {"kind": buffer.kind.value, "dims": [], "entries": str(buffer.entries or "")}
 
 
 def buffer(row: Mapping[str, Any]) -> Buffer:
     """A buffer of `row_of`."""
-    own = dict(row)
-    axes, known = of_kind(Kind(own.pop("kind")), tuple(own.pop("dims")))
-    return Buffer(**own, axes=axes, known=known)
+    own = {key: x for key, x in row.items() if key not in ("kind", "dims", "entries")}
+    axes, known = of_kind(Kind(row["kind"]))
+    return Buffer(**own, axes=axes, known=known, entries=count_or_name(row["entries"] or "0"))
 
 
 def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:

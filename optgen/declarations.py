@@ -9,11 +9,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from optgen.axes import Axes, Dimensioned, Kind, When
+from optgen.axes import Axes, Dimensioned, When, param_of
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Name, walk
 from optgen.facts import fact
-from optgen.groups import param_of
 
 
 def _names(expr: Expr) -> frozenset[str]:
@@ -103,13 +102,13 @@ class StateDecl(Dimensioned):
     guard: Expr | None
     span: Span = field(compare=False)
     doc: str = ""
-    entries: str = ""  # of a history: how many it keeps, a number or an int param
+    entries: int | str = 0  # of a history: how many it keeps, or the int param that says it
 
     @property
     def fixed(self) -> tuple[str, ...]:
         """What its memory depends on beside the sizes of the parameter: int params, which cannot change."""
-        own = self.axes if self.kind is Kind.MATRIX else ()
-        return (*map(param_of, own), *([self.entries] if self.entries and not self.entries.isdigit() else []))
+        named = (*map(param_of, self.axes), self.entries)
+        return tuple(name for name in named if isinstance(name, str))
 
 
 @dataclass(frozen=True)

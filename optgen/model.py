@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from optgen.axes import ELEMENTS, Kind, When, kind_of
+from optgen.axes import ELEMENTS, Kind, When, kind_of, param_of
 from optgen.declarations import (
     COUNTS,
     DIMENSIONS,
@@ -47,7 +47,7 @@ from optgen.expressions import (
 )
 from optgen.facts import fact
 from optgen.functions.matrices import is_of_matrices
-from optgen.groups import is_group, param_of
+from optgen.groups import LineGroup
 from optgen.truth import partial_truth, truth
 
 __all__ = [
@@ -79,16 +79,16 @@ class Program:
     equations: tuple[Equation, ...]
 
     @property
-    def groups(self) -> tuple[str, ...]:
+    def groups(self) -> tuple[LineGroup, ...]:
         """The groups of rows or columns that there are values for."""
         return tuple(dict.fromkeys(_groups(self.states, self.equations)))
 
 
-def _groups(states: Iterable[StateDecl], equations: Iterable[Equation]) -> Iterator[str]:
-    yield from (dim for state in states for dim in state.axes if is_group(dim))
+def _groups(states: Iterable[StateDecl], equations: Iterable[Equation]) -> Iterator[LineGroup]:
+    yield from (axis for state in states for axis in state.axes if isinstance(axis, LineGroup))
     values = [*(e.value for e in equations), *(s.init for s in states)]
     calls = (e for value in values for e in walk(value) if isinstance(e, Call))
-    yield from (call.scope for call in calls if call.scope is not None and is_group(call.scope))
+    yield from (call.scope for call in calls if isinstance(call.scope, LineGroup))
 
 
 @dataclass(frozen=True)
@@ -225,12 +225,10 @@ class Optimizer:
         """What memory depends on beside the numbers of rows and columns: int params, which cannot change."""
         calls = [e for line in self.update for e in walk(line.value) if isinstance(e, Call)]
         squares = [e.args for e in calls if e.function == "identity"]
-        own = (*(s.fixed for s in self.states), *(e.dims for e in calls))
-        found = [name for names in own for name in names if not is_group(name) and not name.isdigit()]
+        found = [name for state in self.states for name in state.fixed]
+        found += [name for e in calls for axis in e.dims if (name := param_of(axis)) is not None]
         found += [e.id for args in squares for e in args if isinstance(e, Name)]
-        found += [
-            param_of(group) for group in self.groups if not param_of(group).isdigit() and param_of(group) != group
-        ]
+        found += [name for group in self.groups if (name := param_of(group)) is not None]
         return tuple(dict.fromkeys(name for name in found if name not in ELEMENTS))
 
     @fact
@@ -256,7 +254,7 @@ class Optimizer:
         )
 
     @fact
-    def groups(self) -> tuple[str, ...]:
+    def groups(self) -> tuple[LineGroup, ...]:
         """The groups of rows or columns that some variant has values for."""
         return tuple(dict.fromkeys(_groups(self.states, self.update)))
 

@@ -19,6 +19,7 @@ from optgen.functions.comparisons import clip
 from optgen.functions.record import Draw, Inline, Reduction
 from optgen.functions.rounding import to_stored
 from optgen.functions.table import draw_of, elementwise_of, is_draw, is_reduction, reduction_of
+from optgen.groups import LineGroup
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, joined_axes
 from optgen.ir.buffers import buffers, entry_index
 from optgen.ir.expand import Emitter, InstrBuilder
@@ -28,7 +29,7 @@ from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, PHASE, Opti
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
-WORDS: dict[tuple[str, ...], type[ir.Word]] = {(): ir.Word, ("rows",): ir.RowWord, ("cols",): ir.ColumnWord}
+WORDS: dict[Axes, type[ir.Word]] = {(): ir.Word, ("rows",): ir.RowWord, ("cols",): ir.ColumnWord}
 """The random words of a draw, by its dimensions in the kernel."""
 
 
@@ -155,7 +156,7 @@ class SpecLowering(KernelBuilder):
 
     def entry(self, name: Name) -> Value:
         """An entry of a history."""
-        index = Index(0) if name.at is None else entry_index(name.at, self.entries.get(name.id, ""))
+        index = Index(0) if name.at is None else entry_index(name.at, self.entries.get(name.id, 0))
         key = name.key if name.at is not None and name.key in self.buffers else name.id
         if key not in self.values:
             buffer = self.buffers[key]
@@ -165,7 +166,7 @@ class SpecLowering(KernelBuilder):
     def place(self, buffer: Buffer, index: Index) -> Value:
         """The number of an entry in memory: update t writes the one of (t - 1) mod n. `eval:` follows an update."""
         count = self.load("step" if buffer.known is When.SHARED else COUNTS[0])
-        n = self.const(float(buffer.entries)) if buffer.entries.isdigit() else self.load(buffer.entries)
+        n = self.const(float(buffer.entries)) if isinstance(buffer.entries, int) else self.load(buffer.entries)
         ahead = self.emit(ir.Add(count, self.const(float(index.constant - (not self.variant.evaluate)))))
         ahead = self.emit(ir.Add(self.sum(index, ahead), n))
         turns = self.emit(ir.Floor(self.emit(ir.Div(ahead, n))))
@@ -262,7 +263,7 @@ class SpecLowering(KernelBuilder):
         else:
             axes = joined_axes(*map(self.axes, call.args))
             terms = self.broadcast(what.terms(self, *[self.double(self.lower(x)) for x in call.args]), axes)
-        value: Value = what.operations(ScopedFolding(self, call.scope), self.double(terms))
+        value: Value = what.operations(ScopedFolding(self, scope_of(call)), self.double(terms))
         return value
 
     def fold(self, op: ir.ReduceOp, scope: str | None, x: Value) -> Value:
@@ -285,7 +286,7 @@ class SpecLowering(KernelBuilder):
             case Call(args=args, scope=scope) if is_reduction(expr):
                 if scope == "matrix":
                     return COLS if joined_axes(*map(self.axes, args)) == COLS else ROWS
-                return {"row": ROWS, "col": COLS}.get(scope or "", ())
+                return COLS if scope == "col" else ROWS if scope == "row" else ()
         return joined_axes(*map(self.axes, children(expr)))
 
     def broadcast(self, x: Value, axes: Axes) -> Value:
@@ -333,6 +334,12 @@ class SpecLowering(KernelBuilder):
     def word(self, call: Call, held: Value | None) -> ir.Word:
         """The random words of a draw."""
         return WORDS[call.dims](self.draws[call.span.line, call.span.column], held)
+
+
+def scope_of(call: Call) -> str | None:
+    """The scope of a reduction that is none of groups."""
+    assert not isinstance(call.scope, LineGroup), call
+    return call.scope
 
 
 class ScopedFolding(InstrBuilder):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from optgen import ir
-from optgen.axes import COLS, ELEMENTS, ROWS, Axes, When
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Axis, When, length_of
 from optgen.functions.math import random
 from optgen.ir import IDENTITY, Buffer, Instr, Kernel, Op, Value, codec
 from optgen.ir.expand import Emitter, expand
@@ -151,10 +151,9 @@ class KernelRun:
         shapes = {ELEMENTS: (rows, self.cols), ROWS: (rows, 1), COLS: (1, self.cols)}
         return (*self.batch, *(shapes.get(axes) or map(self.length, axes))) if axes else ()
 
-    def length(self, axis: str) -> int:
+    def length(self, axis: Axis) -> int:
         """The length of a dimension: of the parameter, or as a param or its groups have it."""
-        own = {"rows": self.rows, "cols": self.cols}
-        return own[axis] if axis in own else int(axis) if axis.isdigit() else int(self.tensor.hyper[axis])
+        return length_of(axis, {**self.tensor.hyper, "rows": self.rows, "cols": self.cols})
 
     def reduce(self, op: ir.ReduceOp, scope: str, x: Array) -> Any:
         *lines, cols = x.shape

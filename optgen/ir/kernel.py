@@ -121,7 +121,7 @@ class Buffer(Dimensioned):
     starts_late: bool = False
     known: When = When.TENSOR
     block: int | None = None  # of scales: how many elements have one
-    entries: str = ""  # of a history: how many it keeps, a number, or the name of a param that says it
+    entries: int | str = 0  # of a history: how many it keeps, or the name of a param that says it
     of: str = ""  # of an entry that is only read: the buffer with the history
     turn: str = ""  # of an array that a loop fills: the number of the turn, which is the entry that is written
 
@@ -195,7 +195,7 @@ class Kernel:
     last_two: bool = False
     by_row: bool = False
     boxes: bool = False
-    orientation: tuple[tuple[str, ...], ...] = ()
+    orientation: tuple[Axes, ...] = ()
     source: Source | None = field(default=None, repr=False, compare=False)
     """The text that spans of instructions are in, where backends are to write lines of debug information; else None."""
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)

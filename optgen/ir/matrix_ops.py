@@ -11,6 +11,7 @@ from typing import Literal
 from optgen.axes import Axes, When
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Number
+from optgen.groups import LineGroup
 from optgen.ir.types import Type, Value
 
 
@@ -89,7 +90,7 @@ class ReduceGroups:
 
     op: GroupReduceOp
     x: Value
-    group: str
+    group: LineGroup
     each: HostNumber
 
 

@@ -21,7 +21,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from optgen import ir
-from optgen.axes import Axes, Kind, When, of_kind
+from optgen.axes import Kind, When, of_kind, shown
 from optgen.ir import Buffer, Instr, Kernel, Op, Phase, PhaseKind, Type, Value, operands
 
 _INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w+)(?P<rest>.*)")
@@ -42,7 +42,7 @@ def to_text(kernel: Kernel) -> str:
 def _marks(b: Buffer) -> list[str]:
     init = [] if b.init is None else [f"init={b.init}"]
     block = [] if b.block is None else [f"block={b.block}"]
-    dims = [f"dims={','.join(b.axes)}"] if b.kind is Kind.MATRIX else []
+    dims = [f"dims={','.join(map(str, b.axes))}"] if b.kind is Kind.MATRIX else []
     history = [f"{key}={x}" for key, x in (("entries", b.entries), ("of", b.of), ("turn", b.turn)) if x]
     marks = ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late
     return marks + init + block + dims + history
@@ -64,7 +64,7 @@ def _lines(instr: Instr) -> Iterator[str]:
 def _instr(instr: Instr) -> str:
     op = instr.op
     words = [type(op).__name__.lower()]
-    own = [" x ".join(x) if f.type == "Axes" else x for f in fields(op) for x in (getattr(op, f.name),)]
+    own = [shown(x) if f.type == "Axes" else x for f in fields(op) for x in (getattr(op, f.name),)]
     words += [str(x).replace(" ", "") for x in own if not isinstance(x, Value | tuple | When | None)]
     words += [str(x) for group in own if isinstance(group, tuple) for x in group if not isinstance(x, Value)]
     words += [str(v) for v in operands(op)]
@@ -104,22 +104,27 @@ def _buffer(words: list[str]) -> Buffer:
     name, kind, storage, *marks = words
     init: float | str | None = None
     block: int | None = None
-    dims: Axes = ()
-    history = {"entries": "", "of": "", "turn": ""}
+    entries: int | str = 0
+    history = {"of": "", "turn": ""}
     for mark in marks:
         if mark.startswith("init="):
             init = _number_or_name(mark.removeprefix("init="))
         elif mark.startswith("block="):
             block = int(mark.removeprefix("block="))
-        elif mark.startswith("dims="):
-            dims = tuple(mark.removeprefix("dims=").split(","))
+        elif mark.startswith("entries="):
+            entries = count_or_name(mark.removeprefix("entries="))
         elif mark.partition("=")[0] in history:
             history[mark.partition("=")[0]] = mark.partition("=")[2]
         elif mark not in ("written", "nonnegative", "late"):
             raise ValueError(f"unknown mark {mark!r}")
     written, nonnegative, late = (mark in marks for mark in ("written", "nonnegative", "late"))
-    axes, known = of_kind(Kind(kind), dims)
-    return Buffer(name, written, init, axes, storage, nonnegative, late, known, block, **history)
+    axes, known = of_kind(Kind(kind))
+    return Buffer(name, written, init, axes, storage, nonnegative, late, known, block, entries, **history)
+
+
+def count_or_name(word: str) -> int | str:
+    """How many entries a history keeps, from a text: a number, or the name of a param."""
+    return int(word) if word.isdigit() else word
 
 
 def _number_or_name(word: str) -> float | str:

@@ -44,8 +44,8 @@ class Type(Dimensioned):
         return self if dtype == self.dtype else Type(self.axes, dtype, self.known)
 
     def __str__(self) -> str:
-        kind = self.kind
-        return f"{kind.value if kind is not Kind.MATRIX else '*'.join(self.axes).replace(' ', '.')} {self.dtype}"
+        kind = self.kind.value if self.kind is not Kind.MATRIX else "*".join(map(str, self.axes)).replace(" ", ".")
+        return f"{kind} {self.dtype}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import get_args
 from optgen import ir
 from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Kind, When
 from optgen.functions.table import EXPANSIONS
-from optgen.groups import is_group, lines_of
 from optgen.ir import Buffer, Instr, Kernel, Phase, Type, Value
 from optgen.model import DIMENSIONS, PER_PARAMETER
 
@@ -156,7 +155,7 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.IntConst():
             return Type((), "i32" if wanted == "i32" else "i64", When.UNIFORM)
         case ir.Hyper(name=name):
-            differs = isinstance(op, ir.OwnHyper) or name in PER_TENSOR or is_group(name)
+            differs = isinstance(op, ir.OwnHyper) or name in PER_TENSOR
             return Type((), "f64", When.HOST if differs else When.UNIFORM)
         case ir.Count():
             return Type((), "f64", When.HOST)
@@ -220,10 +219,11 @@ def matrix_type(op: ir.Op, wanted: ir.DType) -> Type:
             _check({*x.type.axes} <= {*dims}, "repeated along other dimensions")
             return Type(dims, x.type.dtype)
         case ir.Spread(x=x):
-            _check(is_group(x.type.axes[0]), "spreads values of groups")
-            return Type((lines_of(x.type.axes[0]),), x.type.dtype)
+            if x.type.group is None:
+                raise InvalidKernel("spreads values of groups")
+            return Type((x.type.group.lines,), x.type.dtype)
         case ir.ReduceGroups(x=x, group=group):
-            _check(x.type == Type((lines_of(group),), "f64"), "reduces the rows or columns of groups")
+            _check(x.type == Type((group.lines,), "f64"), "reduces the rows or columns of groups")
             return Type((group,), "f64")
         case ir.Get(known=known):
             return Type((), "f64", known)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from optgen.axes import ELEMENTS, ROWS, Axes, Kind, When, of_kind
+from optgen.axes import ELEMENTS, Axes, Kind, When, of_kind
 from optgen.expressions import Expr, Number, Text, Unary
-from optgen.lang.expression_actions import FIRST_AXIS, LineError, shortened
+from optgen.lang.expression_actions import GroupToken, LineError, shortened
 from optgen.lang.syntax import Token
 from optgen.model import PER_PARAMETER, RESERVED_PARAMS, Interval
 
@@ -60,13 +60,13 @@ MAX_ENTRIES = 4096
 """The largest number of entries of a history."""
 
 
-def dimensions_of_state(names: list[Token]) -> tuple[Axes, When]:
+def dimensions_of_state(names: list[Token | GroupToken]) -> tuple[Axes, When]:
     """The dimensions that a state is declared with, and when a number of it is known."""
     if not names:
         return ELEMENTS, When.TENSOR
-    dims = tuple(ROWS[0] if token.text == FIRST_AXIS else token.text for token in names)
-    if len(dims) == 1 and dims[0] in KINDS:
-        return of_kind(KINDS[dims[0]])
+    if len(names) == 1 and names[0].text in KINDS:
+        return of_kind(KINDS[names[0].text])
+    dims = tuple(token.axis if isinstance(token, GroupToken) else token.text for token in names)
     for token in names:
         if token.text in KINDS or token.text.endswith("'"):
             help = f"the kinds are {', '.join(KINDS)}; dimensions are rows, cols and int params, as in 'rows x rows'"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import keyword
 
-from optgen.axes import ELEMENTS
+from optgen.axes import ELEMENTS, Axis, shown
 from optgen.expressions import Call, Name, walk
 from optgen.functions.table import draw_of
-from optgen.groups import is_group
+from optgen.groups import LineGroup
 from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.declaration_checks import KINDS
@@ -92,7 +92,7 @@ def _declare_aliases(scope: Scope) -> None:
 
 def _check_dimensions(scope: Scope) -> None:
     """The dimensions of states are sizes of the parameter, or int params; two of them have one order in a spec."""
-    orders: dict[frozenset[str], StateDecl] = {}
+    orders: dict[frozenset[Axis], StateDecl] = {}
     for state in scope.states.values():
         for dim in state.axes:
             _check_dimension(dim, state, scope)
@@ -102,25 +102,30 @@ def _check_dimensions(scope: Scope) -> None:
         known = ELEMENTS if set(state.axes) == set(ELEMENTS) else first.axes
         if state.axes != known:
             other = "w" if known == ELEMENTS else f"'{first.name}'"
-            message = f"state '{state.name}' is {' x '.join(state.axes)}, and {other} is {' x '.join(known)}"
-            help = f"declare it as {' x '.join(known)}, and write {state.name}^T"
+            message = f"state '{state.name}' is {shown(state.axes)}, and {other} is {shown(known)}"
+            help = f"declare it as {shown(known)}, and write {state.name}^T"
             scope.report("E304", message, state.span, help)
 
 
-def _check_dimension(dim: str, state: StateDecl, scope: Scope) -> None:
-    param = scope.params.get(dim)
-    problem = problem_of(dim, scope) if is_group(dim) else None
-    if dim in ELEMENTS or dim in scope.failed or (is_group(dim) and problem is None):
-        return
-    if problem is not None:
+def _check_dimension(dim: Axis, state: StateDecl, scope: Scope) -> None:
+    if isinstance(dim, LineGroup):
+        problem = problem_of(dim, scope)
+        if problem is None:
+            return
         scope.report("E304", problem[0], state.span, problem[1], "groups")
-    elif param is None:
+        scope.failed.update((state.name, f"{state.name}'"))
+        return
+    name = str(dim)
+    param = scope.params.get(name)
+    if name in ELEMENTS or name in scope.failed:
+        return
+    if param is None:
         kinds = ", ".join(KINDS)
         help = f"the kinds are {kinds}; dimensions are rows, cols and int params, as in 'rows x rows'"
         what = "kind of a state" if len(state.axes) == 1 else "dimension"
         scope.report("E304", f"'{dim}' is no {what}", state.span, help)
     elif not is_length(param):
-        message, help = length_problem(dim, param)
+        message, help = length_problem(name, param)
         scope.report("E304", message, state.span, help)
     else:
         return

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Dimensioned, Kind, When, join_known
-from optgen.groups import lines_of
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Dimensioned, Kind, When, join_known, shown
 
 MEANING = {
     Kind.HOST: "a host value",
@@ -38,14 +37,14 @@ class ValueKind(Dimensioned):
     @property
     def lines(self) -> ValueKind:
         """Its kind when it is repeated for each row, or for each column, of a group."""
-        return ValueKind((lines_of(self.group),)) if self.group is not None else self
+        return ValueKind((self.group.lines,)) if self.group is not None else self
 
     @property
     def meaning(self) -> str:
         """How many numbers it is, in words."""
         if self.group is not None:
             return f"per {self.group}"
-        return " x ".join(self.axes) if self.kind is Kind.MATRIX else MEANING[self.kind]
+        return shown(self.axes) if self.kind is Kind.MATRIX else MEANING[self.kind]
 
 
 CONSTANT = ValueKind((), When.UNIFORM)

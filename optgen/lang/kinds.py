@@ -31,7 +31,7 @@ from optgen.expressions import (
 )
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.table import elementwise_of, is_draw, is_reduction
-from optgen.groups import is_group, lines_of
+from optgen.groups import LineGroup
 from optgen.lang import matrices
 from optgen.lang.builtins import TENSORS
 from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join
@@ -335,7 +335,8 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
         return value
     reduced = None if value.is_constant else _reduced(value, call.scope)
     if reduced is None:
-        scope = {None: "", "col": " per column", "params": " over params"}.get(call.scope, f" per {call.scope}")
+        scope = "" if call.scope is None else " over params" if call.scope == "params" else f" per {call.scope}"
+        scope = " per column" if call.scope == "col" else scope
         message = f"nothing to reduce{scope}: this is {'a constant' if value.is_constant else value.meaning}"
         is_vector = call.scope in ("row", "col") and len(value.axes) == 1
         help = "leave the scope out" if is_vector else f"use the value itself, without {call.function}()"
@@ -343,10 +344,10 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
     return value if value.is_constant else reduced
 
 
-def _reduced(value: ValueKind, scope: str | None) -> ValueKind | None:
+def _reduced(value: ValueKind, scope: str | LineGroup | None) -> ValueKind | None:
     """The kind of a reduction, None if there is nothing to reduce."""
-    if scope is not None and is_group(scope):
-        return ValueKind((scope,)) if value.axes in (ELEMENTS, (lines_of(scope),)) else None
+    if isinstance(scope, LineGroup):
+        return ValueKind((scope,)) if value.axes in (ELEMENTS, (scope.lines,)) else None
     if scope in ("row", "col"):
         return ValueKind((value.axes[scope == "col"],)) if value.is_element else None
     if scope == "matrix":

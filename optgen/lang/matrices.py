@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from optgen.axes import Axes, Kind
+from optgen.axes import Axes, Kind, shown
 from optgen.expressions import Binary, Call, Expr, Name, Transpose
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.record import Need
@@ -23,7 +23,7 @@ def product(expr: Binary, value_of: ValueOf, report: Report) -> ValueKind | None
         return None
     left, right = sides[0].axes, sides[1].axes
     if left[-1] != right[0]:
-        message = f"a product of {' x '.join(left)} by {' x '.join(right)}"
+        message = f"a product of {shown(left)} by {shown(right)}"
         report("E307", message, expr.span, _inner_help(left, right))
         return None
     if len(left) == len(right) == 1:

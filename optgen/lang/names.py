@@ -9,7 +9,7 @@ from optgen.axes import ELEMENTS
 from optgen.diagnostics import Span
 from optgen.expressions import WORKERS, Call, Expr, IsSet, Name, children, walk
 from optgen.functions.table import FUNCTIONS, draw_of, is_draw, is_reduction
-from optgen.groups import is_group
+from optgen.groups import LineGroup
 from optgen.lang.builtins import COMMON_FUNCTIONS, COMMON_NAMES, RESERVED, SPARSE, TENSORS
 from optgen.lang.grouped import problem_of
 from optgen.lang.histories import check_element, check_entry
@@ -29,7 +29,7 @@ def check_call(call: Call, scope: Scope) -> None:
         name = call.function
         help = f"write {name}(per row), {name}(per col), or dimensions, as {name}(rows x r)"
         scope.report("E306", what, call.span, help)
-    elif any(_is_no_dimension(Name(dim, False, call.span), scope) for dim in call.dims):
+    elif any(_is_no_dimension(Name(str(dim), False, call.span), scope) for dim in call.dims):
         help = "write rows, cols, or an int param with an interval from 1 on"
         scope.report("E306", f"{call.function} takes dimensions", call.span, help)
     elif not function.takes(len(call.args)):
@@ -50,7 +50,7 @@ def check_call(call: Call, scope: Scope) -> None:
     elif call.scope == "matrix" and not scope.last_two:
         help = "a parameter is one matrix, so leave the scope out; or declare 'axes last two'"
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
-    elif call.scope is not None and is_group(call.scope):
+    elif isinstance(call.scope, LineGroup):
         problem = problem_of(call.scope, scope)
         if problem is not None:
             scope.report("E303", problem[0], call.span, problem[1], "groups")
@@ -104,7 +104,7 @@ def _what_reduces() -> str:
     return f"{', '.join(most)} and {last} reduce"
 
 
-def _scope_text(scope: str) -> str:
+def _scope_text(scope: str | LineGroup) -> str:
     return f"{'over' if scope in ('params', WORKERS) else 'per'} {scope}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from optgen import arguments, pipeline
-from optgen.axes import Axes, Kind
+from optgen.axes import Axes, Kind, length_of
 from optgen.expressions import Expr, walk
 from optgen.facts import fact
 from optgen.functions.matrices import is_of_matrices
@@ -190,11 +190,11 @@ class _ProgramBuilder:
 
     def _sized(self, axes: Axes) -> Axes:
         """Dimensions with numbers in the place of params."""
-        return tuple(x if x in PARAMETER or x.isdigit() else str(int(self._values[x] or 0)) for x in axes)
+        return tuple(x if x in PARAMETER else length_of(x, self._values) for x in axes)
 
     def _array(self, array: StageArray) -> WorkArray:
         is_element = array.is_element or (array.is_narrow and bool(array.axes))
-        entries = int(array.entries) if array.entries.isdigit() else int(self._values.get(array.entries) or 0)
+        entries = length_of(array.entries, self._values)
         axes = (*self._sized(array.axes), ONE)[:2] if array.kind is Kind.MATRIX else ()
         return WorkArray(array.kind, self._elements if is_element else "float64", entries, axes)
 

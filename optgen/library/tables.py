@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgen.axes import Kind
+from optgen.axes import ELEMENTS, Axes, Axis, Kind, length_of
 from optgen.execute import buffers, storage
 from optgen.facts import fact
 from optgen.ir import Buffer, is_gradient
@@ -207,11 +207,11 @@ def _place(built: BuiltSpec, made: LibraryProgram, place: CallPlace) -> str:
     return ", ".join([*map(str, _role(built, own, {})), axes])
 
 
-def _axis(axis: str) -> str:
-    return {"rows": "AXIS_ROWS", "cols": "AXIS_COLS"}.get(axis, axis)
+def _axis(axis: Axis) -> str:
+    return {"rows": "AXIS_ROWS", "cols": "AXIS_COLS"}.get(str(axis), str(axis))
 
 
-def _axes(axes: Sequence[str]) -> str:
+def _axes(axes: Axes) -> str:
     return f", .axes = {{{', '.join(map(_axis, axes))}}}" if axes else ""
 
 
@@ -271,8 +271,7 @@ def _buffer(built: BuiltSpec, b: Buffer, made: Made, places: Mapping[str, int]) 
         "per": b.block or (2 if b.format.is_packed else 1),
     }
     if b.kind is Kind.MATRIX:
-        sizes = {x: m.args.values.get(x) for x in b.axes}
-        axes = [x if sizes[x] is None else str(int(sizes[x] or 0)) for x in b.axes]
+        axes = [x if x in ELEMENTS else length_of(x, m.args.values) for x in b.axes]
         fields["axes"] = f"{{{', '.join(map(_axis, [*axes, 'AXIS_NONE'][:2]))}}}"
     if role == "ROLE_ARRAY" and b.kind is Kind.ROW and b.written:
         fields["is_made"] = 1

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from optgen import ir
 from optgen.axes import COLS, Axes, When
 from optgen.expressions import Name, Number
-from optgen.groups import is_group
 from optgen.ir import Buffer, Instr, Kernel, Value, Variant
 from optgen.ir.verify import verify
 from optgen.model import Optimizer, Timing
@@ -51,7 +50,7 @@ def plan(
     whole = live(build_whole(optimizer, variant, due, first=first))
     observe("whole", whole)
     exact = {b.name for b in whole.buffers if _is_exact(b, whole.compute)}
-    grouped = {b.name for b in whole.buffers if any(map(is_group, b.axes)) and not b.entries}
+    grouped = {b.name for b in whole.buffers if b.group is not None and not b.entries}
     kernel, symmetric = oriented(whole, exact | grouped)
     observe("orient", kernel)
     planner = _Planner(kernel, symmetric, variant, exact)
@@ -148,11 +147,11 @@ class _Planner:
         self.arrays.setdefault(name, found)
         return name
 
-    def _entries(self, put: ir.Put) -> str:
+    def _entries(self, put: ir.Put) -> int | str:
         """How many elements an array has that a loop fills: a number, or a name."""
         count = self.counts[put.turn].expr
         assert isinstance(count, Name | Number)
-        return count.id if isinstance(count, Name) else str(int(count.value))
+        return count.id if isinstance(count, Name) else int(count.value)
 
     # ------------------------------------------------------------ blocks
 
@@ -185,7 +184,9 @@ class _Planner:
             operands = tuple(Operand(self._operand(v), t) for v, t in zip(op.args, op.transposed, strict=True))
             numbers = tuple(x.expr for x in op.numbers)
             target = self.name(node.key)
-            return CallStage(op.function, operands, target, numbers, op.symmetric, op.vectors, op.turned)
+            grouped = op.args[0].type if op.function == "spread" else op.type
+            group = grouped.group if op.function in GROUPED else None
+            return CallStage(op.function, operands, target, numbers, op.symmetric, op.vectors, op.turned, group)
         assert isinstance(op, ir.Repeat)
         pairs = []
         for start, give in zip(op.starts, op.region.gives, strict=True):

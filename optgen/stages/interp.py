@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments, groups
-from optgen.axes import COLS, ELEMENTS, ROWS, Axes, When
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Axis, When, length_of
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.plan import PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage
@@ -95,8 +95,8 @@ class _TensorRun:
     def shape(self, axes: Axes) -> tuple[int, ...]:
         return (*self.lead, *(self.length(axis) for axis in axes)) if axes else ()
 
-    def length(self, axis: str) -> int:
-        return int(axis) if axis.isdigit() else int(self.values[axis])
+    def length(self, axis: Axis) -> int:
+        return length_of(axis, self.values)
 
     def array(self, key: str) -> Array:
         place = self.plan.places.get(key, key)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments, groups, ir
-from optgen.axes import Axes, Kind, When
+from optgen.axes import Axes, Axis, Kind, When
 from optgen.ir import Instr, Kernel, Value
 from optgen.ir.interp import DTYPES, Array, KernelRun, TensorUpdate, evaluate, execute_for_all
 from optgen.ir.reductions import column_reduce, fold, tree_reduce
@@ -64,14 +64,14 @@ class _WholeRun(KernelRun):
     def __init__(
         self, kernel: Kernel, tensor: TensorUpdate, seed: int, shared: dict[str, Any], call: MatrixRoutine
     ) -> None:
-        own = [axis for i in kernel.instrs() if i.result is not None for axis in i.result.type.axes]
+        own = [i.result.type.group for i in kernel.instrs() if i.result is not None]
         shape = tensor.buffers["w"].shape
-        names = dict.fromkeys(filter(groups.is_group, own))
-        self.hyper = {**tensor.hyper, **groups.sizes(names, shape, tensor.hyper)}
+        known = dict.fromkeys(group for group in own if group is not None)
+        self.hyper = {**tensor.hyper, **groups.sizes(known, shape, tensor.hyper)}
         super().__init__(kernel, TensorUpdate(tensor.buffers, self.hyper, tensor.t, tensor.id), seed, shared)
         self.call = call
         self.locals: dict[str, dict[int, Any]] = {}
-        self.stored_as = {frozenset(axes): axes for axes in kernel.orientation}
+        self.stored_as: dict[frozenset[Axis], Axes] = {frozenset(axes): axes for axes in kernel.orientation}
 
     def define(self, values: Sequence[Value], numbers: Sequence[Any]) -> None:
         """Give values their numbers."""
@@ -178,17 +178,16 @@ class _WholeRun(KernelRun):
     # ------------------------------------------------------------ groups of rows or columns
 
     def spread(self, v: Value, result: ir.Type) -> Any:
-        (group,) = v.type.axes
-        length, repeats = (int(self.hyper[f(group)]) for f in (groups.length, groups.repeats))
+        group = v.type.group
+        assert group is not None
+        length, repeats = int(self.hyper[group.length]), int(self.hyper[group.repeats])
         x = np.asarray(self.value(v)).reshape(-1, self.length(group))
         lines = np.tile(np.repeat(x, length, -1), repeats)
         return lines.reshape(self.shape(result.axes))
 
     def reduce_groups(self, op: ir.ReduceGroups) -> Any:
         group = op.group
-        count, length, repeats = (
-            int(self.hyper[name]) for name in (group, groups.length(group), groups.repeats(group))
-        )
+        count, length, repeats = (int(self.hyper[name]) for name in (str(group), group.length, group.repeats))
         lines = np.asarray(self.value(op.x)).reshape(-1, repeats, count, length)
         each = lines.transpose(0, 2, 1, 3).reshape(-1, count, repeats * length)
         how: ir.ReduceOp = "sum" if op.op == "mean" else op.op

@@ -12,15 +12,15 @@ from itertools import groupby
 from typing import Any, cast
 
 from optgen import ir
-from optgen.axes import ELEMENTS, Axes
+from optgen.axes import ELEMENTS, Axes, Axis
 from optgen.expressions import Binary, Call, Expr, Name, Transpose, children, is_grouped, with_children
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.record import Reduction
 from optgen.functions.table import reduction_of
-from optgen.groups import is_group, lines_of
+from optgen.groups import LineGroup
 from optgen.ir import Instr, Kernel, Value, Variant
 from optgen.ir.buffers import buffers
-from optgen.ir.build import WORDS, ScopedFolding, SpecLowering, late_starts
+from optgen.ir.build import WORDS, ScopedFolding, SpecLowering, late_starts, scope_of
 from optgen.ir.verify import verify
 from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import base_names, infer_values, kind_of, never, silent, value_of
@@ -54,8 +54,8 @@ class _Whole(SpecLowering):
         self.spreads: dict[str, Value] = {}
         self.apart: dict[str, ir.Op] = {}
         """Conditions of groups, and values of groups in other dtypes than double, by their names."""
-        groups = [axis for kind in self.known.values() if kind is not None for axis in kind.axes if is_group(axis)]
-        self.hyper += tuple(dict.fromkeys((*_turn_numbers(program), *groups, *program.groups)))
+        groups = [kind.group for kind in self.known.values() if kind is not None and kind.group is not None]
+        self.hyper += tuple(dict.fromkeys((*_turn_numbers(program), *map(str, (*groups, *program.groups)))))
 
     # ------------------------------------------------------------ equations and loops
 
@@ -227,7 +227,7 @@ class _Whole(SpecLowering):
             terms = what.terms(self, *(self.double(self.lower(x)) for x in call.args))
             all_terms = Binary("*", call.args[0], call.args[1], call.span)
         terms = self.double(self.repeated(terms, self.axes(all_terms)))
-        value: Value = what.operations(ScopedFolding(self, call.scope), terms)
+        value: Value = what.operations(ScopedFolding(self, scope_of(call)), terms)
         return value
 
     def fold(self, op: ir.ReduceOp, scope: str | None, x: Value) -> Value:
@@ -243,15 +243,26 @@ class _Whole(SpecLowering):
     def count(self, scope: str | None, of: ir.Type) -> Value:
         axes = of.axes
         if scope in ("row", "col"):
-            return self.load(axes[scope == "row"])
+            return self.length(axes[scope == "row"])
         if axes == ELEMENTS and scope != "matrix":
             each = self.load("size")
         else:
-            lengths = [self.load(axis) for axis in axes] or [self.const(1.0)]
+            lengths = [self.length(axis) for axis in axes] or [self.const(1.0)]
             each = lengths[0] if len(lengths) == 1 else self.emit(ir.Mul(*lengths))
             if axes and scope != "matrix" and self.optimizer.last_two:
                 each = self.emit(ir.Mul(each, self.load("matrices")))
         return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
+
+    def length(self, axis: Axis) -> Value:
+        """The length of a dimension, of groups how many there are."""
+        if isinstance(axis, int):
+            return self.const(float(axis))
+        if not isinstance(axis, LineGroup):
+            return self.load(axis)
+        name = str(axis)
+        if name not in self.values:
+            self.values[name] = self.emit(ir.OwnHyper(name), name)
+        return self.values[name]
 
     # ------------------------------------------------------------ groups of rows or columns
 
@@ -275,8 +286,8 @@ class _Whole(SpecLowering):
     def of_groups(self, function: str, args: tuple[Expr, ...], call: Call) -> Value:
         """A sum, a mean, a largest or a smallest number of groups; of two arguments, that of their products."""
         group = call.scope
-        assert group is not None
-        lines = lines_of(group)
+        assert isinstance(group, LineGroup)
+        lines = group.lines
         across = {"rows": "cols", "cols": "rows"}[lines]
         joined: Expr = args[0] if len(args) == 1 else Binary("*", args[0], args[1], call.span)
         each = Name(across, False, call.span) if len(self.axes(joined)) == 2 else None
@@ -305,7 +316,7 @@ def _orientation(program: Program, kernel: Kernel) -> tuple[Axes, ...]:
     """The order in which the dimensions of matrices are stored: those of the parameter, then of states as they are
     declared, then of other values as they come first."""
     values = (i.result.type.axes for i in kernel.instrs() if i.result is not None)
-    found: dict[frozenset[str], Axes] = {}
+    found: dict[frozenset[Axis], Axes] = {}
     for axes in (ELEMENTS, *(s.axes for s in program.states), *values):
         if len(axes) == 2:
             found.setdefault(frozenset(axes), axes)

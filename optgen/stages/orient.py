@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from optgen import groups, ir
-from optgen.axes import Axes, When
+from optgen import ir
+from optgen.axes import Axes, Axis, When
 from optgen.diagnostics import Span
 from optgen.expressions import Name
+from optgen.groups import LineGroup
 from optgen.ir import Instr, Kernel, Type, Value
 from optgen.ir.verify import held_type, typed
 from optgen.stages.light import Light
@@ -47,7 +48,7 @@ class _Orient:
     def __init__(self, kernel: Kernel, exact: Collection[str]) -> None:
         self.compute, self.exact = kernel.compute, exact
         self.buffers = {b.name: b for b in kernel.buffers}
-        self.stored_as = {frozenset(axes): axes for axes in kernel.orientation}
+        self.stored_as: dict[frozenset[Axis], Axes] = {frozenset(axes): axes for axes in kernel.orientation}
         self.instrs: list[Instr] = []
         self.arrays: dict[str, _Stored] = {}
         """The values of the kernel, by their names there."""
@@ -182,7 +183,7 @@ class _Orient:
                 made = ir.ArrayCall(name, values, transposed, numbers, type, turned=turned and function != "identity")
             case ir.Spread(x=x):
                 array = self.array(self.value(x))
-                made = ir.ArrayCall("spread", (array,), (False,), _sizes(x.type.axes[0]), type)
+                made = ir.ArrayCall("spread", (array,), (False,), _sizes(x.type.group), type)
             case ir.ReduceGroups(op=how, x=x, group=group, each=each):
                 numbers = (*_sizes(group), each) if how == "mean" else _sizes(group)
                 made = ir.ArrayCall(how, (self.array(self.value(x)),), (False,), numbers, type)
@@ -277,9 +278,10 @@ class _Orient:
         self.instrs.append(Instr(None, op, self.span))
 
 
-def _sizes(group: str) -> tuple[ir.HostNumber, ...]:
+def _sizes(group: LineGroup | None) -> tuple[ir.HostNumber, ...]:
     """The numbers of a call of groups."""
-    names = (group, groups.length(group), groups.repeats(group))
+    assert group is not None
+    names = (str(group), group.length, group.repeats)
     return tuple(ir.HostNumber(Name(name, False, Span(0, 0, 0)), name) for name in names)
 
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from optgen.axes import ELEMENTS, Axes, Dimensioned, When
-from optgen.expressions import Expr, Name
+from optgen.expressions import Expr
 from optgen.functions.matrices import MATRIX_FUNCTIONS
-from optgen.groups import is_group
+from optgen.groups import LineGroup
 from optgen.ir import Buffer, Kernel
 
 PARAMETER = ELEMENTS
 """The dimensions of the parameter."""
-ONE = "1"
+ONE = 1
 """The dimension that a vector has beside its own, where a kernel is over it alone."""
 
 
@@ -62,6 +62,7 @@ class CallStage:
     symmetric: bool = False
     vectors: tuple[int, ...] = ()
     turned: bool = False
+    group: LineGroup | None = None  # of a call of groups: those whose sizes it takes
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class StageArray(Dimensioned):
     axes: Axes
     is_narrow: bool = False
     known: When = When.TENSOR  # or SHARED: one number for all parameters
-    entries: str = ""  # of an array that a loop fills: how many numbers it has
+    entries: int | str = 0  # of an array that a loop fills: how many numbers it has, or the param that says it
     turn: str = ""  # and the name of the turn's number
 
 
@@ -116,13 +117,12 @@ class Plan:
         return frozenset(written - {array.key for array in self.arrays})
 
     @property
-    def groups(self) -> tuple[str, ...]:
+    def groups(self) -> tuple[LineGroup, ...]:
         """The groups of rows or columns whose sizes it needs."""
         axes = [axis for array in self.arrays for axis in array.axes]
         axes += [axis for x in self.walk() if isinstance(x, KernelStage) for axis in x.domain]
-        calls = [x for x in self.walk() if isinstance(x, CallStage)]
-        names = [x.id for call in calls for x in call.numbers if isinstance(x, Name)]
-        return tuple(dict.fromkeys(filter(is_group, (*axes, *names))))
+        axes += [x.group for x in self.walk() if isinstance(x, CallStage) and x.group is not None]
+        return tuple(dict.fromkeys(axis for axis in axes if isinstance(axis, LineGroup)))
 
     @property
     def may_fail(self) -> bool:

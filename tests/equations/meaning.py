@@ -108,7 +108,7 @@ class Meaning:
             case _:
                 start = scalar(0.0)
         axes = member.shape.axes_of(state.axes)
-        count = int(member.shape.ints.get(state.entries, 0) or state.entries or 0)
+        count = state.entries if isinstance(state.entries, int) else member.shape.ints[state.entries]
         made = member.shape.filled(start, axes)
         if count:
             member.entries[state.name] = [made] * count

@@ -60,9 +60,9 @@ class Shape:
     def batch(self) -> Axes:
         return ("matrices",) if self.last_two else ()
 
-    def axes_of(self, declared: Axes) -> Axes:
+    def axes_of(self, declared: Sequence[object]) -> Axes:
         """The axes of a state that is declared with these."""
-        return (*self.batch, *declared) if declared else ()
+        return (*self.batch, *map(str, declared)) if declared else ()
 
     def extent(self, axis: str) -> int:
         """The length of an axis."""

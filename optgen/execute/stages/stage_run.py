@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optgen import arguments
-from optgen.axes import Axes, Kind, When
+from optgen.axes import Axes, Kind, When, length_of
 from optgen.compiled import NativeKernel
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
@@ -242,7 +242,7 @@ def array_places(
     shapes, dtypes, sizes = {}, {}, {}
     for array in plan.arrays:
         is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-        own = (_length(array.entries, values),) if array.entries else _shape(array.axes, values, lead)
+        own = (length_of(array.entries, values),) if array.entries else _shape(array.axes, values, lead)
         shapes[array.key] = shape = own
         dtypes[array.key] = dtype = elements if is_element else "float64"
         nbytes = math.prod(shape) * buffers.numpy_dtype(dtype).itemsize
@@ -252,8 +252,4 @@ def array_places(
 
 
 def _shape(axes: Axes, values: Mapping[str, float | None], lead: tuple[int, ...]) -> tuple[int, ...]:
-    return (*lead, *(_length(axis, values) for axis in axes)) if axes else ()
-
-
-def _length(axis: str, values: Mapping[str, float | None]) -> int:
-    return int(axis) if axis.isdigit() else int(values[axis] or 0)
+    return (*lead, *(length_of(axis, values) for axis in axes)) if axes else ()
