@@ -89,8 +89,8 @@ def _pack(signature: dict[str, Any], code: bytes) -> bytes:
 
 
 def row_of(buffer: Buffer) -> dict[str, Any]:
-    """A buffer of a kernel as JSON: its fields, and in the place of its axes its kind, which says them: kernels are over
-    rows and columns, so they have no other `dims`. The entries of a history are a text, empty for none."""
+    """A buffer of a kernel as JSON: its fields, but its kind in the place of its axes, as kernels are over rows and
+    columns and have no other `dims`. The entries of a history are a text, empty for none."""
     assert buffer.kind is not Kind.MATRIX, buffer
     own = {f.name: getattr(buffer, f.name) for f in fields(buffer) if f.name not in ("axes", "known")}
     return own | {"kind": buffer.kind.value, "dims": [], "entries": str(buffer.entries or "")}

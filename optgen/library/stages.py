@@ -228,16 +228,16 @@ class _ProgramBuilder:
         """A loop. Of a value that is carried, a turn reads the array that the last one wrote. The first turn, those
         with odd numbers and the others read and write other arrays."""
         turns = int(arguments.number(stage.count, self._values))
-        before = {key: current.get(key) for key, _ in stage.carried}
-        latest = {key: current.get(key, self._place(key)) for key, _ in stage.carried}
+        before = {key: current.get(key) for key, *_ in stage.carried}
+        latest = {key: current.get(key, self._place(key)) for key, *_ in stage.carried}
         bodies = []
         for turn in range(min(turns, 3)):
-            for key, new in stage.carried:
-                current[key], current[new] = latest[key], self._place(f"{new}~" if turn % 2 else new)
+            for key, new, other in stage.carried:
+                current[key], current[new] = latest[key], self._place(other if turn % 2 else new)
             bodies.append(tuple(self._made(stage.body, current)))
-            latest = {key: current[new] for key, new in stage.carried}
-        for key, new in stage.carried:
-            current[new] = self._place(f"{new}~" if (turns - 1) % 2 else new) if turns else latest[key]
+            latest = {key: current[new] for key, new, _ in stage.carried}
+        for key, new, other in stage.carried:
+            current[new] = self._place(other if (turns - 1) % 2 else new) if turns else latest[key]
             current.pop(key, None)
             if (known := before[key]) is not None:
                 current[key] = known

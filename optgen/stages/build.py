@@ -23,6 +23,7 @@ from optgen.stages.plan import (
     GROUPED,
     PARAMETER,
     CallStage,
+    CarriedValue,
     KernelStage,
     LoopStage,
     Operand,
@@ -188,14 +189,15 @@ class _Planner:
             group = grouped.group if op.function in GROUPED else None
             return CallStage(op.function, operands, target, numbers, op.symmetric, op.vectors, op.turned, group)
         assert isinstance(op, ir.Repeat)
-        pairs = []
+        carried = []
         for start, give in zip(op.starts, op.region.gives, strict=True):
             first, new = self.array(start.id), self.array(give.id)
-            self.arrays.setdefault(f"{new}~", replace(self.arrays[new], key=f"{new}~"))
-            pairs.append((first, new))
+            other = f"{new}~"
+            self.arrays.setdefault(other, replace(self.arrays[new], key=other))
+            carried.append(CarriedValue(first, new, other))
         gives = frozenset(v.id for v in op.region.gives)
         inner = Block(op.region.instrs, block.light, gives, self.aliases, block.is_light, block.buffers)
-        return LoopStage(op.count.expr, op.index or None, tuple(self.block(inner)), tuple(pairs))
+        return LoopStage(op.count.expr, op.index or None, tuple(self.block(inner)), tuple(carried))
 
     def _operand(self, v: Value) -> str:
         """The array that a call reads."""

@@ -135,7 +135,7 @@ def _reads(stage: Stage) -> set[str]:
         case CallStage(operands=operands):
             return {x.key for x in operands}
         case LoopStage(carried=carried):
-            return {key for pair in carried for key in pair}
+            return {key for x in carried for key in (x.start, x.new)}
 
 
 def _writes(stage: Stage) -> set[str]:
@@ -145,4 +145,4 @@ def _writes(stage: Stage) -> set[str]:
         case CallStage(target=target):
             return {target}
         case LoopStage(carried=carried):
-            return {new for _, new in carried}
+            return {x.new for x in carried}

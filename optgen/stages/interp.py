@@ -56,20 +56,20 @@ class _PlanRun:
                     self.loop(stage)
 
     def loop(self, loop: LoopStage) -> None:
-        initial = [{key: run.arrays[key] for key, _ in loop.carried} for run in self.runs]
-        slots = [{new: (run.arrays[new], run.arrays[f"{new}~"]) for _, new in loop.carried} for run in self.runs]
+        initial = [{x.start: run.arrays[x.start] for x in loop.carried} for run in self.runs]
+        slots = [{x.new: (run.arrays[x.new], run.arrays[x.other]) for x in loop.carried} for run in self.runs]
         for turn in range(int(arguments.number(loop.count, self.runs[0].values))):
             for run, own in zip(self.runs, slots, strict=True):
                 if loop.index is not None:
                     run.values[loop.index] = turn
-                for _, new in loop.carried:
+                for _, new, _ in loop.carried:
                     run.arrays[new] = own[new][turn % 2]
             self.stages(loop.body)
             for run in self.runs:
-                for key, new in loop.carried:
+                for key, new, _ in loop.carried:
                     run.arrays[key] = run.arrays[new]
         for run, before in zip(self.runs, initial, strict=True):
-            for key, new in loop.carried:
+            for key, new, _ in loop.carried:
                 run.arrays[new] = run.arrays[key]
                 run.arrays[key] = before[key]
 

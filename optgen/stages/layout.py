@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from optgen.stages.plan import CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
 
 Interval = tuple[int, int]
 
@@ -12,14 +12,18 @@ Interval = tuple[int, int]
 def lives(plan: Plan) -> dict[str, Interval]:
     """The first and the last stage that needs each array, by the numbers of stages in the order of the plan."""
     found: dict[str, Interval] = {}
-    _visit(plan.stages, 0, found, {array.key for array in plan.arrays}, plan.places)
+    arrays = {array.key: array for array in plan.arrays}
+    others = {x.new: x.other for stage in plan.walk() if isinstance(stage, LoopStage) for x in stage.carried}
+    _visit(plan.stages, 0, found, arrays, others, plan.places)
     return found
 
 
 def _visit(
-    stages: Sequence[Stage], begin: int, found: dict[str, Interval], arrays: set[str], places: Mapping[str, str]
-) -> int:
-    """Take note of what stages need; returns the number behind the last one."""
+    stages: Sequence[Stage], begin: int, found: dict[str, Interval], arrays: Mapping[str, StageArray],
+    others: Mapping[str, str], places: Mapping[str, str],
+) -> int:  # fmt: skip
+    """Take note of what stages need; returns the number behind the last one. `others` has the second arrays of values
+    that loops carry, by the first ones."""
     number = begin
     for stage in stages:
         match stage:
@@ -29,11 +33,10 @@ def _visit(
                 keys = [*(x.key for x in operands), target]
             case LoopStage(body=body, carried=carried):
                 before = dict(found)
-                end = _visit(body, number + 1, found, arrays, places)
+                end = _visit(body, number + 1, found, arrays, others, places)
                 known = [key for key in before if found[key] != before[key]]
-                known += [key for key in found if key.endswith("[]") and found[key][1] > number]  # kept in all turns
-                both = [x for first, new in carried for x in (first, new, f"{new}~")]
-                for key in {*known, *both}:
+                known += [key for key in found if arrays[key].entries and found[key][1] > number]  # kept in all turns
+                for key in {*known, *(x for own in carried for x in own)}:
                     first, last = found.get(key, (number, end))
                     found[key] = min(first, number), max(last, end)
                 number = end + 1
@@ -44,8 +47,8 @@ def _visit(
                 first, last = found.get(place, (number, number))
                 found[place] = first, max(last, number)
                 # Either array of a value that a loop carries may be the last one.
-                if f"{place}~" in found:
-                    found[f"{place}~"] = found[place]
+                if others.get(place) in found:
+                    found[others[place]] = found[place]
         number += 1
     return number
 

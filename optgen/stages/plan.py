@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from optgen.axes import ELEMENTS, Axes, Dimensioned, When
 from optgen.expressions import Expr
@@ -65,14 +66,23 @@ class CallStage:
     group: LineGroup | None = None  # of a call of groups: those whose sizes it takes
 
 
+class CarriedValue(NamedTuple):
+    """A value that a loop carries, by the keys of its arrays: a turn reads `start`, which the turn before has set, or
+    what was there before the loop. The first turn and every second one after it set `new`, the others `other`."""
+
+    start: str
+    new: str
+    other: str
+
+
 @dataclass(frozen=True)
 class LoopStage:
-    """Stages that are repeated. `carried` are pairs: a turn reads the value of the first key, and sets the second."""
+    """Stages that are repeated, and the values that go from one turn to the next."""
 
     count: Expr
     index: str | None
     body: tuple[Stage, ...]
-    carried: tuple[tuple[str, str], ...]
+    carried: tuple[CarriedValue, ...]
 
 
 TALL = frozenset(name for name, what in MATRIX_FUNCTIONS.items() if what.is_tall)

@@ -174,16 +174,16 @@ class MembersRun:
     def _loop(self, stage: LoopStage, current: Current) -> TurnsCall:
         """A loop. Of a value that is carried, a turn reads the array that the last one wrote: the first turn, those
         with odd numbers and the others read and write other arrays."""
-        turns, before = self._turns[stage], {key: current.get(key) for key, _ in stage.carried}
-        latest = {key: current.get(key) or self.each(key) for key, _ in stage.carried}
+        turns, before = self._turns[stage], {key: current.get(key) for key, *_ in stage.carried}
+        latest = {key: current.get(key) or self.each(key) for key, *_ in stage.carried}
         bodies = []
         for turn in range(min(turns, 3)):
-            for key, new in stage.carried:
-                current[key], current[new] = latest[key], self.each(f"{new}~" if turn % 2 else new)
+            for key, new, other in stage.carried:
+                current[key], current[new] = latest[key], self.each(other if turn % 2 else new)
             bodies.append(self._made(stage.body, current))
-            latest = {key: current[new] for key, new in stage.carried}
-        for key, new in stage.carried:
-            last = self.each(f"{new}~" if (turns - 1) % 2 else new)
+            latest = {key: current[new] for key, new, _ in stage.carried}
+        for key, new, other in stage.carried:
+            last = self.each(other if (turns - 1) % 2 else new)
             current[new] = last if turns else latest[key]
             current.pop(key, None)
             if (known := before[key]) is not None:
