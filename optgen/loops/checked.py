@@ -23,7 +23,16 @@ import numpy as np
 
 from optgen.loops import numpy_blas
 from optgen.loops.language import (
-    FLOAT, INT, TRANS, Function, LoopType, lower_product, power_of_2, syntax, total, upper_product,
+    FLOAT,
+    INT,
+    TRANS,
+    Function,
+    LoopType,
+    lower_product,
+    power_of_2,
+    syntax,
+    total,
+    upper_product,
 )  # fmt: skip
 
 # ---------------------------------------------------------------- memory

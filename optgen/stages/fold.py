@@ -13,9 +13,11 @@ from optgen import ir
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Expr, Name, Number, Unary
 from optgen.ir import Kernel, Value
-from optgen.stages.plan import CallStage, KernelStage, LoopStage, Operand, Stage, walk_stages
+from optgen.stages.plan import PARAMETER_SIZES, CallStage, KernelStage, LoopStage, Operand, Stage, walk_stages
 
 _NOWHERE = Span(0, 0, 0)
+_SIZES = {own: name for name, own in PARAMETER_SIZES.items()}
+"""The sizes of a parameter, by their names in kernels over other matrices."""
 _ONE = Number(1.0, "1", _NOWHERE)
 _OPERATORS: Mapping[type[ir.Op], str] = {ir.Add: "+", ir.Sub: "-", ir.Mul: "*"}
 Term = tuple[Expr, str]
@@ -115,7 +117,7 @@ def _number(x: Value, made: Mapping[Value, ir.Op]) -> Expr | None:
         case ir.Const(value=value):
             return Number(value, f"{value:g}", _NOWHERE)
         case ir.Hyper(name=name):
-            return Name(name.removeprefix("parameter."), False, _NOWHERE)
+            return Name(_SIZES.get(name, name), False, _NOWHERE)
         case ir.Convert(x=of):
             return _number(of, made)
         case ir.Neg(x=of):

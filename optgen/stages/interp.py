@@ -16,7 +16,7 @@ from optgen import arguments, groups
 from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Axis, When, length_of
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.shapes import matrix_view, sizes
-from optgen.stages.plan import PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import PARAMETER, PARAMETER_SIZES, CallStage, KernelStage, LoopStage, Plan, Stage
 
 Array = np.ndarray[Any, Any]
 CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], None]
@@ -111,7 +111,7 @@ class _TensorRun:
         hyper: Mapping[str, float] = self.values
         if section.domain != PARAMETER:
             own = sizes(domain, bool(self.lead))
-            hyper = {**self.values, **own, **{f"parameter.{name}": x for name, x in self.own.items()}}
+            hyper = {**self.values, **own, **{PARAMETER_SIZES[name]: x for name, x in self.own.items()}}
         return replace(self.tensor, buffers=buffers, hyper=hyper, shape=domain)
 
     def call(self, stage: CallStage, call: CallFunction) -> None:

@@ -16,9 +16,12 @@ from optgen.expressions import Expr
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.groups import LineGroup
 from optgen.ir import Buffer, Kernel
+from optgen.model import DIMENSIONS
 
 PARAMETER = ELEMENTS
 """The dimensions of the parameter."""
+PARAMETER_SIZES = {name: f"parameter.{name}" for name in DIMENSIONS}
+"""The names of the sizes of a parameter, in a kernel over other matrices."""
 ONE = 1
 """The dimension that a vector has beside its own, where a kernel is over it alone."""
 

@@ -18,10 +18,8 @@ from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant
 from optgen.ir.kernel_builder import KernelBuilder
 from optgen.ir.verify import held_type
 from optgen.model import DIMENSIONS
-from optgen.stages.plan import PARAMETER
+from optgen.stages.plan import PARAMETER, PARAMETER_SIZES
 
-PARAMETER_SIZES = {name: f"parameter.{name}" for name in DIMENSIONS}
-"""The sizes of a parameter, in a kernel over other matrices."""
 _WORDS: Mapping[Axes, type[ir.Word]] = {ELEMENTS: ir.Word, ROWS: ir.RowWord, COLS: ir.ColumnWord}
 
 
