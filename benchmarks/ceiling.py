@@ -16,7 +16,7 @@ from workloads import Rule, Shape
 
 import optgen
 from optgen import ir, pipeline
-from optgen.model import Kind
+from optgen.axes import Kind
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from optgen.axes import Kind
 from optgen.diagnostics import suggest
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
 from optgen.ir import COMPENSATION, COMPUTE, LEAST_NORMAL, WEIGHTS
 from optgen.ir.storage import STORAGES, storages_of
-from optgen.model import PHASE, Flag, Flags, FlagValue, Kind, Optimizer, Param
+from optgen.model import PHASE, Flag, Flags, FlagValue, Optimizer, Param
 from optgen.truth import COMPARISONS
 
 _PACKAGES = ("optgen", "runtime")

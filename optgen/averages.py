@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from optgen.axes import Kind
 from optgen.expressions import Call, Expr, Name, Number, walk
 from optgen.facts import fact
 from optgen.functions.table import is_draw, is_reduction
 from optgen.lang.builtins import CONSTANTS
-from optgen.model import COUNTS, PHASE, Flags, Kind, Optimizer, Program, StateDecl
+from optgen.model import COUNTS, PHASE, Flags, Optimizer, Program, StateDecl
 from optgen.polynomials import GRADIENT, NEW_WEIGHT, WEIGHT, Numbers, Polynomials, Terms, UnknownError, Values, constant
 
 MOST = 4096
@@ -189,8 +190,8 @@ class States:
     def has_same(self, state: StateDecl, other: States) -> bool:
         """Whether another program has the same state: one of its name, kind and start, with the same equations."""
         theirs = next((s for s in other.program.states if s.name == state.name), None)
-        if theirs is None or (theirs.kind, theirs.init, theirs.entries, theirs.dims) != (
-            state.kind, state.init, state.entries, state.dims
+        if theirs is None or (theirs.kind, theirs.init, theirs.entries, theirs.axes) != (
+            state.kind, state.init, state.entries, state.axes
         ):  # fmt: skip
             return False
         name = Name(state.name, True, state.span)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from optgen.axes import Kind, of_kind
 from optgen.ir import Buffer, Kernel, ReductionLevel, ShardGranularity
-from optgen.model import Kind
+from optgen.ir.text import count_or_name
 
 if TYPE_CHECKING:
     from optgen.backends.gpu import GpuModule
@@ -72,7 +73,7 @@ def unpack_ptx(symbol: str, dtype: str, entry: bytes) -> PtxKernel:
 
 def _signature(kernel: Kernel) -> dict[str, Any]:
     return {
-        "buffers": [asdict(b) | {"kind": b.kind.value} for b in kernel.buffers],
+        "buffers": list(map(row_of, kernel.buffers)),
         "hyper": kernel.hyper,
         "lazy": kernel.rows_independent,
         "shared": Kind.SHARED in kernel.kinds,
@@ -87,9 +88,19 @@ def _pack(signature: dict[str, Any], code: bytes) -> bytes:
     return json.dumps(signature).encode() + b"\n" + code
 
 
+def row_of(buffer: Buffer) -> dict[str, Any]:
+    """A buffer of a kernel as JSON: its fields, but its kind in the place of its axes, as kernels are over rows and
+    columns and have no other `dims`. The entries of a history are a text, empty for none."""
+    assert buffer.kind is not Kind.MATRIX, buffer
+    own = {f.name: getattr(buffer, f.name) for f in fields(buffer) if f.name not in ("axes", "known")}
+    return own | {"kind": buffer.kind.value, "dims": [], "entries": str(buffer.entries or "")}
+
+
 def buffer(row: Mapping[str, Any]) -> Buffer:
-    """A buffer of its fields in JSON."""
-    return Buffer(**{**row, "kind": Kind(row["kind"]), "dims": tuple(row["dims"])})
+    """A buffer of `row_of`."""
+    own = {key: x for key, x in row.items() if key not in ("kind", "dims", "entries")}
+    axes, known = of_kind(Kind(row["kind"]))
+    return Buffer(**own, axes=axes, known=known, entries=count_or_name(row["entries"] or "0"))
 
 
 def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:

@@ -8,35 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
+from optgen.axes import Axes, Dimensioned, When, param_of
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Name, walk
 from optgen.facts import fact
-from optgen.groups import param_of
-
-
-class Kind(Enum):
-    """How many values a name has, and when they are known (docs/language.md, "kinds")."""
-
-    UNIFORM = "uniform"  # a host value that is the same for all parameters; no state is declared so
-    HOST = "host"  # one double per parameter and step, known before any element is read
-    SHARED = "shared"  # one double per step for all parameters
-    TENSOR = "tensor"  # one double per parameter, from a reduction
-    ROW = "row"
-    COL = "col"
-    ELEM = "elem"
-    MATRIX = "matrix"  # of other dimensions, which its declaration names
-
-
-AXES: Mapping[Kind, tuple[str, ...]] = {Kind.ROW: ("rows",), Kind.COL: ("cols",), Kind.ELEM: ("rows", "cols")}
-"""The dimensions of the kinds that have them always."""
-
-
-def kind_of_dims(dims: tuple[str, ...]) -> tuple[Kind, tuple[str, ...]]:
-    """The kind of a value of these dimensions, and the dimensions if that is MATRIX."""
-    kind = next((kind for kind, own in AXES.items() if own == dims), Kind.MATRIX)
-    return kind, dims if kind is Kind.MATRIX else ()
 
 
 def _names(expr: Expr) -> frozenset[str]:
@@ -112,31 +88,27 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class StateDecl:
-    """The declaration of a state, which is kept between steps.
+class StateDecl(Dimensioned):
+    """The declaration of a state, which is kept between steps. Its `axes` are rows, cols and int params, or a group.
 
     `init` is a Number, the Name of a param, or the Name `w`: the state has this value when it is made. Any other
     expression is its value before the equations of the first update (`Optimizer.start`).
     """
 
     name: str
-    kind: Kind
+    axes: Axes
+    known: When
     init: Expr
     guard: Expr | None
     span: Span = field(compare=False)
     doc: str = ""
-    dims: tuple[str, ...] = ()  # of Kind.MATRIX: `rows`, `cols` and int params, or a group
-    entries: str = ""  # of a history: how many it keeps, a number or an int param
+    entries: int | str = 0  # of a history: how many it keeps, or the int param that says it
 
     @property
     def fixed(self) -> tuple[str, ...]:
         """What its memory depends on beside the sizes of the parameter: int params, which cannot change."""
-        return (*map(param_of, self.dims), *([self.entries] if self.entries and not self.entries.isdigit() else []))
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """The dimensions, whatever the kind."""
-        return self.dims or AXES.get(self.kind, ())
+        named = (*map(param_of, self.axes), self.entries)
+        return tuple(name for name in named if isinstance(name, str))
 
 
 @dataclass(frozen=True)

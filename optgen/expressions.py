@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from optgen.axes import Axes
 from optgen.diagnostics import Span
-from optgen.groups import is_group
+from optgen.groups import LineGroup
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,9 @@ class Call:
 
     function: str
     args: tuple[Expr, ...]
-    scope: str | None
+    scope: str | LineGroup | None
     span: Span = field(compare=False)
-    dims: tuple[str, ...] = ()
+    dims: Axes = ()
 
 
 Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
@@ -116,7 +117,7 @@ Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
 
 def is_grouped(expr: Expr) -> bool:
     """Whether a node is a reduction of groups of rows or columns."""
-    return isinstance(expr, Call) and is_group(expr.scope)
+    return isinstance(expr, Call) and isinstance(expr.scope, LineGroup)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

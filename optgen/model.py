@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
+from optgen.axes import ELEMENTS, Kind, When, kind_of, param_of
 from optgen.declarations import (
-    AXES,
     COUNTS,
     DIMENSIONS,
     EPSILON,
@@ -27,14 +27,12 @@ from optgen.declarations import (
     FlagValue,
     Input,
     Interval,
-    Kind,
     Loop,
     Param,
     Require,
     StateDecl,
     Timing,
     flags_text,
-    kind_of_dims,
 )
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import (
@@ -49,13 +47,13 @@ from optgen.expressions import (
 )
 from optgen.facts import fact
 from optgen.functions.matrices import is_of_matrices
-from optgen.groups import is_group, param_of
+from optgen.groups import LineGroup
 from optgen.truth import partial_truth, truth
 
 __all__ = [
-    "AXES", "COUNTS", "DIMENSIONS", "EPSILON", "MAX_DRAWS", "PER_PARAMETER", "PHASE", "RESERVED_PARAMS", "Equation",
-    "Flag", "FlagValue", "Flags", "Input", "Interval", "Kind", "Loop", "Optimizer", "Param", "Program", "Require",
-    "StateDecl", "Timing", "flags_text", "kind_of_dims",
+    "COUNTS", "DIMENSIONS", "EPSILON", "MAX_DRAWS", "PER_PARAMETER", "PHASE", "RESERVED_PARAMS", "Equation",
+    "Flag", "FlagValue", "Flags", "Input", "Interval", "Loop", "Optimizer", "Param", "Program", "Require",
+    "StateDecl", "Timing", "flags_text",
 ]  # fmt: skip
 
 MAX_DRAWS = 2048
@@ -68,7 +66,7 @@ _OF_RATES = re.compile(r"^[ \t]*(lr_hint|schedule)[ \t].*\n?", re.MULTILINE)
 
 def _is_drawn_matrix(expr: Expr) -> bool:
     """Whether an expression is a draw of other dimensions than those of the parameter."""
-    return isinstance(expr, Call) and bool(expr.dims) and kind_of_dims(expr.dims)[0] is Kind.MATRIX
+    return isinstance(expr, Call) and bool(expr.dims) and kind_of(expr.dims) is Kind.MATRIX
 
 
 @dataclass(frozen=True)
@@ -81,16 +79,16 @@ class Program:
     equations: tuple[Equation, ...]
 
     @property
-    def groups(self) -> tuple[str, ...]:
+    def groups(self) -> tuple[LineGroup, ...]:
         """The groups of rows or columns that there are values for."""
         return tuple(dict.fromkeys(_groups(self.states, self.equations)))
 
 
-def _groups(states: Iterable[StateDecl], equations: Iterable[Equation]) -> Iterator[str]:
-    yield from (dim for state in states for dim in state.dims if is_group(dim))
+def _groups(states: Iterable[StateDecl], equations: Iterable[Equation]) -> Iterator[LineGroup]:
+    yield from (axis for state in states for axis in state.axes if isinstance(axis, LineGroup))
     values = [*(e.value for e in equations), *(s.init for s in states)]
     calls = (e for value in values for e in walk(value) if isinstance(e, Call))
-    yield from (call.scope for call in calls if call.scope is not None and is_group(call.scope))
+    yield from (call.scope for call in calls if isinstance(call.scope, LineGroup))
 
 
 @dataclass(frozen=True)
@@ -214,7 +212,7 @@ class Optimizer:
     def joins_params(self) -> bool:
         """Whether parameters share values, so that one kernel has to update all of them: something is reduced over
         them, or a state is of kind shared."""
-        return self.reduces_over_params or any(s.kind is Kind.SHARED for s in self.states)
+        return self.reduces_over_params or any(s.known is When.SHARED for s in self.states)
 
     @fact
     def reduces_over_params(self) -> bool:
@@ -227,13 +225,11 @@ class Optimizer:
         """What memory depends on beside the numbers of rows and columns: int params, which cannot change."""
         calls = [e for line in self.update for e in walk(line.value) if isinstance(e, Call)]
         squares = [e.args for e in calls if e.function == "identity"]
-        own = (*(s.fixed for s in self.states), *(e.dims for e in calls))
-        found = [name for names in own for name in names if not is_group(name) and not name.isdigit()]
+        found = [name for state in self.states for name in state.fixed]
+        found += [name for e in calls for axis in e.dims if (name := param_of(axis)) is not None]
         found += [e.id for args in squares for e in args if isinstance(e, Name)]
-        found += [
-            param_of(group) for group in self.groups if not param_of(group).isdigit() and param_of(group) != group
-        ]
-        return tuple(dict.fromkeys(name for name in found if name not in AXES[Kind.ELEM]))
+        found += [name for group in self.groups if (name := param_of(group)) is not None]
+        return tuple(dict.fromkeys(name for name in found if name not in ELEMENTS))
 
     @fact
     def has_products(self) -> bool:
@@ -258,7 +254,7 @@ class Optimizer:
         )
 
     @fact
-    def groups(self) -> tuple[str, ...]:
+    def groups(self) -> tuple[LineGroup, ...]:
         """The groups of rows or columns that some variant has values for."""
         return tuple(dict.fromkeys(_groups(self.states, self.update)))
 

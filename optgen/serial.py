@@ -6,7 +6,7 @@ import json
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
-from optgen import diagnostics, expressions, model
+from optgen import axes, diagnostics, expressions, model
 
 _CLASSES: dict[str, type] = {
     cls.__name__: cls
@@ -31,9 +31,9 @@ def loads(data: bytes, expected: type[T]) -> T:
 
 
 def _encode(x: Any) -> Any:
-    """JSON of a model: a dataclass is ["Name", field, ...], a tuple ["", item, ...], a kind ["Kind", name]."""
-    if isinstance(x, model.Kind):
-        return ["Kind", x.value]
+    """JSON of a model: a dataclass is ["Name", field, ...], a tuple ["", item, ...], `When` ["When", word]."""
+    if isinstance(x, axes.When):
+        return ["When", x.value]
     if is_dataclass(x):
         name = type(x).__name__
         return [name, *(_encode(getattr(x, f)) for f in _FIELDS[name])]
@@ -44,7 +44,7 @@ def _encode(x: Any) -> Any:
 
 def _decode(x: list[Any]) -> Any:
     name, *items = x
-    if name == "Kind":
-        return model.Kind(items[0])
+    if name == "When":
+        return axes.When(items[0])
     values = [_decode(i) if type(i) is list else i for i in items]
     return tuple(values) if name == "" else _CLASSES[name](*values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from optgen.axes import Kind
 from optgen.model import Optimizer
 
 
@@ -13,7 +14,8 @@ def identity(spec: Optimizer) -> dict[str, int]:
 
     They are numbers, as functions that compare state dicts know numbers and no texts (torch.testing.assert_close).
     """
-    states = sorted(f"{s.name}({s.entries}): {s.kind.value} {' '.join(s.dims)}" for s in spec.states)
+    own = ((s, " ".join(map(str, s.axes)) if s.kind is Kind.MATRIX else "") for s in spec.states)
+    states = sorted(f"{s.name}({s.entries or ''}): {s.kind.value} {dims}" for s, dims in own)
     return {"name": _hash(spec.name), "version": spec.version, "states": _hash("\n".join(states))}
 
 

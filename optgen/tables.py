@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from optgen.groups import described, is_group
 from optgen.model import Flags, Optimizer, flags_text
 from optgen.symbolic.written import expression
 
@@ -62,9 +61,8 @@ def states(optimizer: Optimizer) -> Iterator[Row]:
     for s in optimizer.states:
         guard = f"if {expression(s.guard)}" if s.guard is not None else ""
         start = f"starts at {expression(s.init)}" + (" in the first update" if optimizer.start(s) is not None else "")
-        groups = [described(dim) for dim in s.dims if is_group(dim)]
-        each = groups[0] if groups else ONE_FOR_EACH.get(s.kind, "")
-        count = " x ".join(s.dims) if s.dims and not groups else f"{s.entries or 'one'} for each {each}"
+        each = s.group.described if s.group is not None else ONE_FOR_EACH.get(s.kind, "")
+        count = s.declared if not each else f"{s.entries or 'one'} for each {each}"
         yield s.name, count, start, guard, s.doc
 
 

@@ -20,6 +20,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 LAYERS: dict[str, list[str]] = {
     "optgen": [
         "cache_folder children diagnostics extras facts files forks groups names_elsewhere observer shapes",
+        "axes",
         "expressions",
         "functions",
         "declarations truth",
@@ -213,13 +214,24 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "functions", "groups", "truth", "model", "bounds", "outer", "specfiles"},
-    "symbolic": {"diagnostics", "expressions", "functions", "truth", "model"},
-    "ir": {"diagnostics", "expressions", "functions", "groups", "truth", "model", "bounds", "shapes"},
-    "passes": {"diagnostics", "expressions", "functions", "truth", "model", "ir"},
-    "backends": {"cache_folder", "forks", "diagnostics", "expressions", "functions", "truth", "model", "ir"},
+    "lang": {
+        "axes",
+        "bounds",
+        "diagnostics",
+        "expressions",
+        "functions",
+        "groups",
+        "model",
+        "outer",
+        "specfiles",
+        "truth",
+    },
+    "symbolic": {"axes", "diagnostics", "expressions", "functions", "truth", "model"},
+    "ir": {"axes", "diagnostics", "expressions", "functions", "groups", "truth", "model", "bounds", "shapes"},
+    "passes": {"axes", "diagnostics", "expressions", "functions", "truth", "model", "ir"},
+    "backends": {"axes", "cache_folder", "forks", "diagnostics", "expressions", "functions", "truth", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},
-    "linalg": {"backends", "ir", "model", "objectcode", "threads", "loops"},
+    "linalg": {"axes", "backends", "ir", "model", "objectcode", "threads", "loops"},
 }
 """What parts of optgen may import of the lines above them, where that is less than all."""
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from optgen.analysis.counts import CountDependence
 from optgen.analysis.subject import Subject
+from optgen.axes import Kind
 from optgen.bounds import bounds, bounds_of
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
 from optgen.functions.interval import Bounds
 from optgen.functions.table import elementwise_of, is_reduction, reduction_of
-from optgen.model import Kind
 from optgen.polynomials import GRADIENT, Numbers, Polynomials, Terms, UnknownError, constant
 
 LAST = 20000

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from optgen.analysis.statement import Statement, Verdict
 from optgen.analysis.subject import Subject
 from optgen.analysis.trial import SAID, RandomRun, agree, changes, holds, rounding
+from optgen.axes import Kind
 from optgen.expressions import Call, Expr, Name, is_grouped, walk
 from optgen.functions.matrices import is_of_matrices
 from optgen.functions.table import is_draw, is_reduction
-from optgen.model import DIMENSIONS, Kind
+from optgen.model import DIMENSIONS
 
 QUESTION = "cut"
 SIZES = frozenset(DIMENSIONS) - {"rank"}

@@ -14,11 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from optgen import arguments
+from optgen.axes import COLS, ROWS, Axes, Kind, length_of
 from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary, walk
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.table import elementwise_of, is_draw, is_reduction, reduction_of
 from optgen.lang.builtins import CONSTANTS
-from optgen.model import EPSILON, PHASE, Equation, Flags, Kind, Loop, Optimizer, Program, StateDecl, Timing
+from optgen.model import EPSILON, PHASE, Equation, Flags, Loop, Optimizer, Program, StateDecl, Timing
 
 Numbers = Any
 """An array of an arithmetic: of settings or points, rows and columns."""
@@ -114,14 +115,14 @@ class Steps:
         if state.kind is Kind.COL:
             return 1, self.shape[1]
         if state.kind is Kind.MATRIX:
-            return self._lengths(state.dims)
+            return self._lengths(state.axes)
         return self.shape if state.kind is Kind.ELEM else (1, 1)
 
-    def _lengths(self, dims: Sequence[str]) -> tuple[int, int]:
+    def _lengths(self, dims: Axes) -> tuple[int, int]:
         if len(dims) != 2:
             raise CannotTellError("vectors of own dimensions")
         known = {**self.whole, **self._sizes}
-        a, b = (int(dim) if dim.isdigit() else int(known[dim] or 0) for dim in dims)
+        a, b = (length_of(dim, known) for dim in dims)
         return a, b
 
     def _made(self, state: StateDecl) -> Numbers:
@@ -248,7 +249,7 @@ class Steps:
             case Call() if is_draw(expr):
                 return self._draw(expr)
             case Call(function="identity", args=args):
-                rows, cols = self._lengths([x.id for x in (*args, *args)[:2] if isinstance(x, Name)])
+                rows, cols = self._lengths(tuple(x.id for x in (*args, *args)[:2] if isinstance(x, Name)))
                 return self._eye(rows, cols)
             case Call():
                 return self._call(expr, [self._value(x, env) for x in expr.args])
@@ -262,8 +263,8 @@ class Steps:
         """The numbers of a draw: those of the same draw of another spec."""
         if call.args:
             raise CannotTellError("draws that are held")
-        kind_axes = {("rows",): (self.shape[0], 1), ("cols",): (1, self.shape[1]), (): self.shape}
-        shape = kind_axes[call.dims] if call.dims in kind_axes else self._lengths(call.dims)
+        known: dict[Axes, tuple[int, int]] = {ROWS: (self.shape[0], 1), COLS: (1, self.shape[1]), (): self.shape}
+        shape = known[call.dims] if call.dims in known else self._lengths(call.dims)
         self._draws += 1
         return self.arithmetic.drawn(f"{call.function} {self._draws} {self.t}", shape)
 

@@ -11,11 +11,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from optgen.analysis.subject import Subject
+from optgen.axes import Axes
 from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.record import Reduction
 from optgen.functions.table import elementwise_of, is_draw, reduction_of
-from optgen.model import AXES, Kind, Program, StateDecl
+from optgen.groups import LineGroup
+from optgen.model import Program, StateDecl
 
 ROWS, COLS = "rows", "cols"
 
@@ -83,14 +85,13 @@ class _Turnings:
             case Number(value=0):
                 return ZERO
             case Number() | Name():
-                axes = state.dims or AXES.get(state.kind, ())
-                return self._spread(axes) if state.kind in (*AXES, Kind.MATRIX) else STILL
+                return self._spread(state.axes) if state.axes else STILL
         return ZERO
 
-    def _spread(self, axes: tuple[str, ...]) -> Turning:
+    def _spread(self, axes: Axes) -> Turning:
         """A value that does not turn, with numbers along these dimensions."""
         if len(axes) == 2:
-            return Turning(Axis(axes[0]), Axis(axes[1]))
+            return Turning(Axis(str(axes[0])), Axis(str(axes[1])))
         return Turning(Axis(ROWS)) if axes == (ROWS,) else Turning(Axis(), Axis(COLS)) if axes == (COLS,) else UNKNOWN
 
     def _run(self, program: Program) -> None:
@@ -154,7 +155,7 @@ class _Turnings:
         same = a.cols.turns == b.rows.turns and (not a.cols.turns or a.cols.length == b.rows.length)
         return Turning(a.rows, b.cols) if same else UNKNOWN
 
-    def _reduced(self, scope: str | None, a: Turning, b: Turning | None) -> Turning:
+    def _reduced(self, scope: str | LineGroup | None, a: Turning, b: Turning | None) -> Turning:
         """A sum over elements, of a rows or columns: of a value, or of the products of two."""
         if a.is_zero or (b is not None and b.is_zero):
             return ZERO
@@ -162,7 +163,7 @@ class _Turnings:
             return UNKNOWN
         if self.as_vector and scope in ("row", "col") and not (a.is_still and (b is None or b.is_still)):
             return UNKNOWN
-        gone = {"row": (False, True), "col": (True, False)}.get(scope or "", (True, True))
+        gone = (scope != "col", scope != "row")
         others = (None, None) if b is None else (b.rows, b.cols)
         axes = [_left(x, y, is_gone=x_gone) for x_gone, x, y in zip(gone, (a.rows, a.cols), others, strict=True)]
         rows, cols = axes

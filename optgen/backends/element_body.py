@@ -12,13 +12,13 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.flushing import flushed_by_mode, read_bitwise
 from optgen.backends.llvm import at, flushed, inline, integer, lower, splat
 from optgen.backends.llvm_types import F32, I32, constant, raw_type, vector
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Kernel, Phase, Value, codec
 from optgen.ir.storage import Storage
-from optgen.model import Kind
 
 
 def address(b: ll.IRBuilder, start: Any, i: Any, storage: Storage, *, inbounds: bool = True) -> Any:

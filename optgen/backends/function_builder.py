@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.layout import narrowed, widened
 from optgen.backends.llvm import at, fold, inline, integer, lower
@@ -19,7 +20,6 @@ from optgen.backends.llvm_types import F64, I32, I64, TYPES, raw_type
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.functions.math import random
 from optgen.ir import IDENTITY, Instr, Phase, Value
-from optgen.model import Kind
 
 
 class FunctionBuilder(ABC):

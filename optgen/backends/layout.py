@@ -14,10 +14,10 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.llvm import integer, is_const
 from optgen.backends.llvm_types import F64, I32, I64, TYPES, constant, vector
 from optgen.ir import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
-from optgen.model import Kind
 
 PER_TENSOR = (Kind.UNIFORM, Kind.HOST, Kind.TENSOR)
 """The kinds of values of which each tensor has one."""

@@ -11,12 +11,12 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import ELEMENTS
 from optgen.backends.flushing import flushed_by_mode, read_bitwise
 from optgen.backends.llvm_types import F64, I32, I64, PTR, TYPES, constant, vector
 from optgen.backends.lookup import lookup
 from optgen.ir import Instr, Type, Value
 from optgen.ir.expand import Emitter
-from optgen.model import Kind
 
 INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor"}
 ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
@@ -169,7 +169,7 @@ def inline(
     """
     emitter = Emitter("")
     names = {type: name for name, type in TYPES.items()}
-    values = [Value(f"arg{k}", Type(Kind.ELEM, names[_element(x.type)])) for k, x in enumerate(args)]
+    values = [Value(f"arg{k}", Type(ELEMENTS, names[_element(x.type)])) for k, x in enumerate(args)]
     env: dict[Value, Any] = dict(zip(values, args, strict=True))
     result = function(emitter, *values)
     results = result if isinstance(result, tuple) else (result,)

@@ -158,6 +158,6 @@ def model_text(optimizer: Optimizer, flags: Flags) -> str:
     kinds = infer(program, optimizer)
     rows = [f"optimizer {optimizer.name}, {flags_text(flags)}", *["axes last two"] * optimizer.last_two]
     rows += list(map(_param, optimizer.params))
-    rows += [f"state {s.name}: {' x '.join(s.dims) or s.kind.value} = {expression(s.init)}" for s in program.states]
+    rows += [f"state {s.name}: {s.declared} = {expression(s.init)}" for s in program.states]
     rows += [f"{e.target.key}: {kinds[e.target.key].value} = {expression(e.value)}" for e in program.equations]
     return "\n".join(rows)

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from optgen.axes import Kind, shown
 from optgen.emit.settings import by_setting
 from optgen.expressions import Expr, Number
-from optgen.groups import described
 from optgen.ir import Kernel
 from optgen.ir.cost import cost, sweeps
-from optgen.model import RESERVED_PARAMS, Flag, Flags, FlagValue, Kind, Optimizer, Param, StateDecl
+from optgen.model import RESERVED_PARAMS, Flag, Flags, FlagValue, Optimizer, Param, StateDecl
 from optgen.symbolic.latex import latex
 from optgen.symbolic.written import expression
 
@@ -232,7 +232,7 @@ ONE_FOR_EACH = {
 def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
     start = s.init.text if isinstance(s.init, Number) else f"`{expression(s.init)}`"
     start += " at the first update" if optimizer.start(s) is not None else ""
-    kept = " x ".join(map(described, s.dims)) or ONE_FOR_EACH[s.kind]
+    kept = s.group.described if s.group is not None else ONE_FOR_EACH.get(s.kind) or shown(s.axes)
     kept = f"`{s.entries}` for each {kept}" if s.entries else kept
     guard = f"(if {_written(s.guard)})" if s.guard is not None else ""
     return f"`{s.name}`", kept, start, f"{_plain(s.doc)} {guard}".strip()

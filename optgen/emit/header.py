@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from optgen.axes import Kind
 from optgen.backends.step_struct import c_fields
 from optgen.emit.manifest_json import BuiltKernel
 from optgen.ir import Buffer
-from optgen.model import PHASE, Kind, Optimizer, Param
+from optgen.model import PHASE, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 
 PARALLEL_FOR = """\
@@ -168,7 +169,7 @@ def _buffer(b: Buffer) -> str:
         return f"the same pointer as {b.of}"
     if b.entries:
         place = f", {b.entries} of these one after the other: update t writes number (t - 1) mod {b.entries}"
-    shape = f"each {b.block} elements" if b.is_scale else " x ".join(b.dims) if b.dims else SHAPES[b.kind]
+    shape = f"each {b.block} elements" if b.is_scale else SHAPES.get(b.kind) or b.declared
     shape = "each two elements" if b.format.is_packed else shape
     codes = f", {'two codes' if b.format.is_packed else 'a code'} of {b.storage}," if b.is_quantized else ""
     return f"{TYPES[b.format.array_dtype]}{codes} of {shape}, {access}{start}{place}"

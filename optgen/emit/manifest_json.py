@@ -10,10 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from optgen import ir
+from optgen.axes import Kind
+from optgen.compiled import row_of
 from optgen.expressions import Number
 from optgen.ir import Buffer, Kernel
 from optgen.ir.cost import cost
-from optgen.model import Interval, Kind, Optimizer, Param, StateDecl
+from optgen.model import Interval, Optimizer, Param, StateDecl
 from optgen.symbolic.written import expression
 
 FORMAT = 3
@@ -144,4 +146,4 @@ def _state(state: StateDecl) -> Json:
 
 def _buffer(buffer: Buffer) -> Json:
     """All that `optgen.ir.Buffer` says of it."""
-    return asdict(buffer) | {"kind": buffer.kind.value, "init": number(buffer.init)}
+    return row_of(buffer) | {"init": number(buffer.init)}

@@ -149,5 +149,6 @@ def _described(variant: Variant) -> str:
 def _buffer(row: Json, variant: Variant) -> Buffer:
     """A buffer as the manifest has it, with the number of entries that a history has in this variant."""
     init = float(row["init"]) if row["init"] in ("inf", "-inf") else row["init"]
-    entries = str(variant.sizes.get(row["entries"], row["entries"]))
-    return replace(compiled.buffer(row), init=init, entries=entries)
+    buffer = compiled.buffer(row)
+    entries = buffer.entries if isinstance(buffer.entries, int) else variant.sizes.get(buffer.entries, buffer.entries)
+    return replace(buffer, init=init, entries=entries)

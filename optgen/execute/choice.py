@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from optgen import arguments, groups, pipeline
 from optgen.arguments import Arguments
+from optgen.axes import Kind
 from optgen.cache_folder import VariableError
 from optgen.execute import piece
 from optgen.execute.buffers import Tensor
@@ -21,7 +22,7 @@ from optgen.execute.storage import row_length
 from optgen.ir import Buffer, Kernel, Reduce, ReduceOverParams, ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import QUANT_BLOCK, STORAGES
-from optgen.model import PHASE, FlagValue, Kind, Optimizer, StateDecl
+from optgen.model import PHASE, FlagValue, Optimizer, StateDecl
 from optgen.precision import Precision
 from optgen.shapes import sizes
 

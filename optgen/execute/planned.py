@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from optgen.axes import Kind
 from optgen.execute import buffers, storage
 from optgen.execute.rule import UpdateRule
 from optgen.expressions import Binary, Expr, Name, Unary, walk
-from optgen.model import FlagValue, Kind, Optimizer
+from optgen.model import FlagValue, Optimizer
 from optgen.shapes import sizes
 from optgen.symbolic.written import expression
 from optgen.truth import partial_truth

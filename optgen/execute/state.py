@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from optgen.axes import Kind
 from optgen.execute import buffers, storage
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import LoadedKernel
 from optgen.execute.protocols import Device
 from optgen.ir import Buffer
 from optgen.ir.storage import QUANT_BLOCK
-from optgen.model import Kind
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from optgen import groups
+from optgen.axes import Kind, length_of, shown
 from optgen.execute import buffers
 from optgen.execute.buffers import Array
 from optgen.ir import Buffer
 from optgen.ir.storage import packing
-from optgen.model import Kind
 from optgen.shapes import matrix_view
 
 _SLAB = 4096
@@ -33,7 +33,7 @@ def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool, last_two: bool 
     axis.
     """
     if buffer.entries:
-        return (int(buffer.entries), *shape_of(replace(buffer, entries=""), shape, by_row, last_two))
+        return (int(buffer.entries), *shape_of(replace(buffer, entries=0), shape, by_row, last_two))
     if buffer.is_scale or buffer.format.is_packed:
         rows, cols = code_rows(shape, by_row, last_two)
         items = -(-cols // (buffer.block or packing.CODES_PER_BYTE))
@@ -57,14 +57,14 @@ def _matrix_shape(buffer: Buffer, shape: Sequence[int], last_two: bool) -> tuple
     has no such groups."""
     matrices, rows, cols = matrix_view(shape, last_two)
     lengths = {"rows": rows, "cols": cols}
-    lengths |= groups.sizes(filter(groups.is_group, buffer.dims), shape, {})
-    own = tuple(lengths[axis] if axis in lengths else int(axis) for axis in buffer.dims)
+    lengths |= groups.sizes([buffer.group] if buffer.group is not None else [], shape, {})
+    own = tuple(length_of(axis, lengths) for axis in buffer.axes)
     nbytes = matrices * math.prod(own) * buffer.format.bits // 8
     if nbytes > LARGEST_STATE:
-        dims = " x ".join(buffer.dims)
+        dims = shown(buffer.axes)
         raise ValueError(
             f"state '{buffer.name}' is {dims}, which is {' x '.join(map(str, own))} and takes {nbytes:,} bytes; guard "
-            f"it and its equations by a flag, as in 'flag small = {buffer.dims[0]} <= 8192', and write what large "
+            f"it and its equations by a flag, as in 'flag small = {buffer.axes[0]} <= 8192', and write what large "
             "parameters have instead"
         )
     return (matrices, *own) if last_two and len(shape) > 2 else own

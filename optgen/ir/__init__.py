@@ -1,10 +1,10 @@
 """The kernel IR: straight-line SSA over typed values, cut into phases.
 
-A `Value` has a kind, which says how many numbers it is (`optgen.model.Kind`), and a dtype. Operations are elementwise.
-The operands of one operation have one dtype and may differ in kind. The kind of the result is their join: a host or
-tensor operand is broadcast. All arithmetic is IEEE 754, rounded to nearest even, and nothing is reassociated or fused;
-but no float32 is subnormal. The NumPy interpreter (`optgen.ir.interp`) is the definition, with which every backend is
-compared bit by bit.
+A `Value` has axes, along which it has numbers, and a dtype; of one number it says when it is known (`optgen.axes`).
+Operations are elementwise. The operands of one operation have one dtype and may differ in axes. The result has the axes
+of all of them: a number is broadcast. All arithmetic is IEEE 754, rounded to nearest even, and nothing is reassociated
+or fused; but no float32 is subnormal. The NumPy interpreter (`optgen.ir.interp`) is the definition, with which every
+backend is compared bit by bit.
 
 Where a float32 would be subnormal, it is a zero of its sign. A load of elements and `FromBits` give that zero for the
 bits of a subnormal. `Add`, `Sub`, `Mul`, `Div` and `Convert` give it where the result, rounded to 24 bits whatever its
@@ -113,9 +113,8 @@ from optgen.ir.types import (
     Type,
     Value,
     constant_f32,
-    join,
     joined,
-    of_axes,
+    joined_axes,
 )
 
 __all__ = [
@@ -207,11 +206,10 @@ __all__ = [
     "constant_f32",
     "gradient",
     "is_gradient",
-    "join",
     "joined",
+    "joined_axes",
     "live",
     "nested",
-    "of_axes",
     "operands",
     "with_operands",
 ]

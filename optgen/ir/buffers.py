@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from optgen import groups, ir
+from optgen import ir
+from optgen.axes import ELEMENTS, sized
 from optgen.expressions import Expr, Index, Name, Number, walk
 from optgen.ir import Buffer, Variant
 from optgen.ir.nonnegative_states import nonnegative_states
-from optgen.model import Kind, Optimizer, Program, StateDecl
+from optgen.model import Optimizer, Program, StateDecl
 
 
 def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
@@ -49,16 +50,16 @@ def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
 
 def _state(optimizer: Optimizer, variant: Variant, state: StateDecl) -> Buffer:
     late = optimizer.start(state) is not None
-    if state.kind is Kind.ELEM:
+    if state.axes == ELEMENTS:
         storage = variant.storage.get(state.name, variant.weight)
     else:
-        small = state.kind in (Kind.ROW, Kind.COL, Kind.MATRIX) and ir.COMPUTE[variant.dtype] == "f32"
+        small = state.axes and ir.COMPUTE[variant.dtype] == "f32"
         storage = "float32" if small else "float64"
-    dims = tuple(map(partial(groups.sized, sizes=variant.sizes), state.dims))
+    axes = tuple(map(partial(sized, sizes=variant.sizes), state.axes))
     init = 0.0 if late else _initial(state.init)
     starts_late = late and (variant.evaluate or optimizer.starts_in(state, variant.flags))
-    entries = str(variant.sizes.get(state.entries, state.entries))
-    return Buffer(state.name, True, init, state.kind, storage, starts_late=starts_late, dims=dims, entries=entries)
+    entries = state.entries if isinstance(state.entries, int) else variant.sizes.get(state.entries, state.entries)
+    return Buffer(state.name, True, init, axes, storage, starts_late=starts_late, known=state.known, entries=entries)
 
 
 def _entries(program: Program, states: Mapping[str, Buffer]) -> list[Buffer]:
@@ -71,18 +72,18 @@ def _entries(program: Program, states: Mapping[str, Buffer]) -> list[Buffer]:
     ]
 
 
-def entry(name: Name, entries: str) -> str:
+def entry(name: Name, entries: int | str) -> str:
     """The buffer of an entry."""
     assert name.at is not None
     return name.id if entry_index(name.at, entries) == Index(0) else name.key
 
 
-def entry_index(at: Index, entries: str) -> Index:
+def entry_index(at: Index, entries: int | str) -> Index:
     """The index of an entry, modulo the length of the history. The oldest entry, whose place the new one takes, has
     0."""
     terms = tuple((term, k) for term, k in at.terms if term != entries)
-    if entries.isdigit() and not terms:
-        return Index(-(-at.constant % int(entries)))
+    if isinstance(entries, int) and not terms:
+        return Index(-(-at.constant % entries))
     return Index(at.constant, terms)
 
 

@@ -12,22 +12,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from optgen import ir
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, When
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, Index, Name, Number, Unary, children, walk
 from optgen.functions.comparisons import clip
 from optgen.functions.record import Draw, Inline, Reduction
 from optgen.functions.rounding import to_stored
 from optgen.functions.table import draw_of, elementwise_of, is_draw, is_reduction, reduction_of
-from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
+from optgen.groups import LineGroup
+from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, joined_axes
 from optgen.ir.buffers import buffers, entry_index
 from optgen.ir.expand import Emitter, InstrBuilder
 from optgen.ir.kernel_builder import KernelBuilder
 from optgen.ir.verify import held_type
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, PHASE, Kind, Optimizer, Program
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, PHASE, Optimizer, Program
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
-WORDS: dict[tuple[str, ...], type[ir.Word]] = {(): ir.Word, ("rows",): ir.RowWord, ("cols",): ir.ColumnWord}
+WORDS: dict[Axes, type[ir.Word]] = {(): ir.Word, ("rows",): ir.RowWord, ("cols",): ir.ColumnWord}
 """The random words of a draw, by its dimensions in the kernel."""
 
 
@@ -64,7 +66,8 @@ class SpecLowering(KernelBuilder):
         self.stored |= {"copy": "w'"} if variant.master and not variant.evaluate else {}
         self.spans: dict[str, Span] = {}  # of the equations, by the keys of their targets
         self.values: dict[str, Value] = {}
-        self.kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in program.states}
+        self.language_axes = {"w'": ELEMENTS} | {f"{s.name}'": s.axes for s in program.states}
+        """The dimensions that the language gives names, by their keys."""
         self.hyper = (*optimizer.all_params, *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
         self.entries = {s.name: s.entries for s in optimizer.states}
         # Draws count in text order over all variants, so that a flag changes no other draw.
@@ -99,9 +102,9 @@ class SpecLowering(KernelBuilder):
             key = equation.target.key
             self.span = self.spans[key] = equation.span
             value = self.lower(equation.value)
-            if key in kept and self.compute == "f64" and self.kinds.get(key) is Kind.ELEM:
+            if key in kept and self.compute == "f64" and self.language_axes.get(key) == ELEMENTS:
                 value = self.flushed(value)
-            self.kinds.setdefault(key, self.kind(equation.value))
+            self.language_axes.setdefault(key, self.axes(equation.value))
             self.values[key] = self.rename(value, key)
 
     def compensated(self, value: Value) -> Value:
@@ -153,7 +156,7 @@ class SpecLowering(KernelBuilder):
 
     def entry(self, name: Name) -> Value:
         """An entry of a history."""
-        index = Index(0) if name.at is None else entry_index(name.at, self.entries.get(name.id, ""))
+        index = Index(0) if name.at is None else entry_index(name.at, self.entries.get(name.id, 0))
         key = name.key if name.at is not None and name.key in self.buffers else name.id
         if key not in self.values:
             buffer = self.buffers[key]
@@ -162,8 +165,8 @@ class SpecLowering(KernelBuilder):
 
     def place(self, buffer: Buffer, index: Index) -> Value:
         """The number of an entry in memory: update t writes the one of (t - 1) mod n. `eval:` follows an update."""
-        count = self.load("step" if buffer.kind is Kind.SHARED else COUNTS[0])
-        n = self.const(float(buffer.entries)) if buffer.entries.isdigit() else self.load(buffer.entries)
+        count = self.load("step" if buffer.known is When.SHARED else COUNTS[0])
+        n = self.const(float(buffer.entries)) if isinstance(buffer.entries, int) else self.load(buffer.entries)
         ahead = self.emit(ir.Add(count, self.const(float(index.constant - (not self.variant.evaluate)))))
         ahead = self.emit(ir.Add(self.sum(index, ahead), n))
         turns = self.emit(ir.Floor(self.emit(ir.Div(ahead, n))))
@@ -181,7 +184,7 @@ class SpecLowering(KernelBuilder):
         A shared state starts in the first step, as `t` may differ between parameters.
         """
         kept = self.emit(ir.Load(state))
-        count = self.load("step" if self.buffers[state].kind is Kind.SHARED else COUNTS[0])
+        count = self.load("step" if self.buffers[state].known is When.SHARED else COUNTS[0])
         first = self.emit(ir.Compare("eq", count, self.const(1.0)))
         x = self.lower(start)
         a, b = (self.element(x), kept) if kept.type.is_element else (x, kept)
@@ -256,58 +259,57 @@ class SpecLowering(KernelBuilder):
         """A reduction, in doubles throughout."""
         if len(call.args) == 1:
             (arg,) = call.args
-            terms = self.broadcast(self.lower(arg), self.kind(arg))
+            terms = self.broadcast(self.lower(arg), self.axes(arg))
         else:
-            kind = join(*map(self.kind, call.args))
-            terms = self.broadcast(what.terms(self, *[self.double(self.lower(x)) for x in call.args]), kind)
-        value: Value = what.operations(ScopedFolding(self, call.scope), self.double(terms))
+            axes = joined_axes(*map(self.axes, call.args))
+            terms = self.broadcast(what.terms(self, *[self.double(self.lower(x)) for x in call.args]), axes)
+        value: Value = what.operations(ScopedFolding(self, scope_of(call)), self.double(terms))
         return value
 
     def fold(self, op: ir.ReduceOp, scope: str | None, x: Value) -> Value:
         if scope in ("row", "col"):
             return self.emit(ir.Reduce(op, x, "row" if scope == "row" else "col"))
         if scope == "matrix":
-            lines = self.emit(ir.Reduce(op, x, "row")) if x.type.kind is Kind.ELEM else x
+            lines = self.emit(ir.Reduce(op, x, "row")) if x.type.is_element else x
             return self.emit(ir.Reduce(op, lines, "matrix"))
-        swept = x.type.kind in (Kind.ROW, Kind.COL, Kind.ELEM)
-        total = self.emit(ir.Reduce(op, x)) if swept else x
+        total = self.emit(ir.Reduce(op, x)) if x.type.axes else x
         return self.emit(ir.ReduceOverParams(op, total)) if scope == "params" else total
 
-    def kind(self, expr: Expr) -> Kind:
-        """The kind that the language gives an expression. Its lowered value can have a smaller one: in m' = lr, m' is
-        an element, but its value is that of lr."""
+    def axes(self, expr: Expr) -> Axes:
+        """The dimensions that the language gives an expression. Its lowered value can have fewer: in m' = lr, m' is an
+        element, but its value is that of lr."""
         match expr:
             case Name():
-                return self.kinds.get(expr.key) or self.name(expr).type.kind
+                return self.language_axes[expr.key] if expr.key in self.language_axes else self.name(expr).type.axes
             case Call(dims=dims) if is_draw(expr):
-                return WORDS[dims].kind
+                return dims or ELEMENTS
             case Call(args=args, scope=scope) if is_reduction(expr):
                 if scope == "matrix":
-                    return Kind.COL if join(*map(self.kind, args)) is Kind.COL else Kind.ROW
-                return {"row": Kind.ROW, "col": Kind.COL, "params": Kind.SHARED}.get(scope or "", Kind.TENSOR)
-        return join(*map(self.kind, children(expr)))
+                    return COLS if joined_axes(*map(self.axes, args)) == COLS else ROWS
+                return COLS if scope == "col" else ROWS if scope == "row" else ()
+        return joined_axes(*map(self.axes, children(expr)))
 
-    def broadcast(self, x: Value, kind: Kind) -> Value:
-        """x, repeated for each element, row or column where it is the value of a state of that kind and smaller than
-        it. A reduction then counts it once for each."""
-        if x.type.kind is kind or kind not in (Kind.ELEM, Kind.ROW, Kind.COL):
+    def broadcast(self, x: Value, axes: Axes) -> Value:
+        """x, repeated along these dimensions where it is the value of a state that has them, and has fewer. A reduction
+        then counts it once for each."""
+        if x.type.axes == axes or not axes:
             return x
-        like = next(b.name for b in self.buffers.values() if b.kind is kind and not b.is_scale)
+        like = next(b.name for b in self.buffers.values() if b.axes == axes and not b.is_scale)
         known = self.load(like)
-        x = self.element(x) if kind is Kind.ELEM else x
+        x = self.element(x) if axes == ELEMENTS else x
         return self.emit(ir.Select(self.emit(ir.Compare("eq", known, known)), x, x))
 
     def count(self, scope: str | None, of: ir.Type) -> Value:
         """How many values a reduction of values of this type folds."""
-        kind = of.kind
+        axes = of.axes
         if scope in ("row", "col"):
             return self.load("cols" if scope == "row" else "rows")
         if scope == "matrix":
-            lines = self.load("cols" if kind is Kind.COL else "rows")
-            return self.emit(ir.Mul(lines, self.load("cols"))) if kind is Kind.ELEM else lines
-        dimension = {Kind.ROW: "rows", Kind.COL: "cols", Kind.ELEM: "size"}.get(kind)
+            lines = self.load("cols" if axes == COLS else "rows")
+            return self.emit(ir.Mul(lines, self.load("cols"))) if axes == ELEMENTS else lines
+        dimension = {ROWS: "rows", COLS: "cols", ELEMENTS: "size"}.get(axes)
         each = self.load(dimension) if dimension is not None else self.const(1.0)
-        if self.optimizer.last_two and kind in (Kind.ROW, Kind.COL):
+        if self.optimizer.last_two and axes in (ROWS, COLS):
             each = self.emit(ir.Mul(each, self.load("matrices")))
         return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
 
@@ -332,6 +334,12 @@ class SpecLowering(KernelBuilder):
     def word(self, call: Call, held: Value | None) -> ir.Word:
         """The random words of a draw."""
         return WORDS[call.dims](self.draws[call.span.line, call.span.column], held)
+
+
+def scope_of(call: Call) -> str | None:
+    """The scope of a reduction that is none of groups."""
+    assert not isinstance(call.scope, LineGroup), call
+    return call.scope
 
 
 class ScopedFolding(InstrBuilder):

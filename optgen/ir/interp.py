@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from optgen import ir
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Axis, When, length_of
 from optgen.functions.math import random
 from optgen.ir import IDENTITY, Buffer, Instr, Kernel, Op, Value, codec
 from optgen.ir.expand import Emitter, expand
 from optgen.ir.reductions import column_reduce, fold, fold_in_order, tree_reduce
 from optgen.ir.storage import blocks, packing
 from optgen.ir.verify import held_type
-from optgen.model import Kind
 from optgen.shapes import matrix_view
 
 DTYPES: dict[ir.DType, type] = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "b1": np.bool_}
@@ -84,11 +84,11 @@ def execute_for_all(kernel: Kernel, runs: Sequence[KernelRun], instr: Instr, sha
         return
     # A shared value is computed once, from the uniform values of the first tensor, and a shared state is written once.
     if isinstance(instr.op, ir.Store):
-        kind = kernel.buffer(instr.op.buffer).kind
+        known = kernel.buffer(instr.op.buffer).known
     else:
         assert instr.result is not None
-        kind = instr.result.type.kind
-    for run in runs[:1] if kind is Kind.SHARED else runs:
+        known = instr.result.type.known
+    for run in runs[:1] if known is When.SHARED else runs:
         run.execute(instr)
 
 
@@ -111,7 +111,7 @@ class KernelRun:
         self.present = every if tensor.rows is None or not self.cols else tensor.rows
 
     def value(self, v: Value) -> Any:
-        return self.shared[v.id] if v.type.kind is Kind.SHARED else self.values[v.id]
+        return self.shared[v.id] if v.type.known is When.SHARED else self.values[v.id]
 
     def execute(self, instr: Instr) -> None:
         if isinstance(instr.op, ir.Store):
@@ -123,7 +123,7 @@ class KernelRun:
             for step in expand(instr):
                 self.execute(step)
             return
-        table = self.shared if instr.result.type.kind is Kind.SHARED else self.values
+        table = self.shared if instr.result.type.known is When.SHARED else self.values
         table[instr.result.id] = self.evaluate(instr.op, DTYPES[instr.result.type.dtype])
 
     def evaluate(self, op: Op, dtype: type) -> Any:
@@ -133,30 +133,27 @@ class KernelRun:
             case ir.Count():
                 return np.float64(self.tensor.t)
             case ir.RowNumber():
-                return np.broadcast_to(self.present[:, None].astype(np.float64), self.shape(Kind.ROW))
+                return np.broadcast_to(self.present[:, None].astype(np.float64), self.shape(ROWS))
             case ir.ColumnNumber():
-                return np.broadcast_to(np.arange(self.cols, dtype=np.float64), self.shape(Kind.COL))
-            case ir.Word(draw=draw, held=held, kind=kind):
-                return self.words(draw, self.tensor.t if held is None else int(self.value(held)), kind)
+                return np.broadcast_to(np.arange(self.cols, dtype=np.float64), self.shape(COLS))
+            case ir.Word(draw=draw, held=held, axes=axes):
+                return self.words(draw, self.tensor.t if held is None else int(self.value(held)), axes)
             case ir.Load(buffer=buffer, place=place):
                 return self.load(self.kernel.buffer(buffer), None if place is None else self.value(place))
             case ir.Reduce(op=how, x=x, scope=scope):
-                return self.reduce(how, scope, np.broadcast_to(self.value(x), self.shape(x.type.kind)))
+                return self.reduce(how, scope, np.broadcast_to(self.value(x), self.shape(x.type.axes)))
         return evaluate(op, [self.value(v) for v in ir.operands(op)], dtype)
 
-    def shape(self, kind: Kind, dims: tuple[str, ...] = ()) -> tuple[int, ...]:
-        return self.shape_of_rows(kind, len(self.present), dims)
+    def shape(self, axes: Axes) -> tuple[int, ...]:
+        return self.shape_of_rows(axes, len(self.present))
 
-    def shape_of_rows(self, kind: Kind, rows: int, dims: tuple[str, ...] = ()) -> tuple[int, ...]:
-        if dims:
-            return (*self.batch, *map(self.length, dims))
-        shapes = {Kind.ELEM: (rows, self.cols), Kind.ROW: (rows, 1), Kind.COL: (1, self.cols)}
-        return (*self.batch, *shapes[kind]) if kind in shapes else ()
+    def shape_of_rows(self, axes: Axes, rows: int) -> tuple[int, ...]:
+        shapes = {ELEMENTS: (rows, self.cols), ROWS: (rows, 1), COLS: (1, self.cols)}
+        return (*self.batch, *(shapes.get(axes) or map(self.length, axes))) if axes else ()
 
-    def length(self, axis: str) -> int:
+    def length(self, axis: Axis) -> int:
         """The length of a dimension: of the parameter, or as a param or its groups have it."""
-        own = {"rows": self.rows, "cols": self.cols}
-        return own[axis] if axis in own else int(axis) if axis.isdigit() else int(self.tensor.hyper[axis])
+        return length_of(axis, {**self.tensor.hyper, "rows": self.rows, "cols": self.cols})
 
     def reduce(self, op: ir.ReduceOp, scope: str, x: Array) -> Any:
         *lines, cols = x.shape
@@ -165,7 +162,7 @@ class KernelRun:
             return np.array([tree_reduce(op, row) for row in rows]).reshape(*lines, 1)
         if scope == "col":
             matrices = x.reshape(*(self.batch or (1,)), lines[-1], cols)
-            return np.array([column_reduce(op, matrix) for matrix in matrices]).reshape(self.shape(Kind.COL))
+            return np.array([column_reduce(op, matrix) for matrix in matrices]).reshape(self.shape(COLS))
         if scope == "matrix":
             return np.broadcast_to(fold_in_order(op, x.reshape(*self.batch, lines[-1] * cols)), x.shape)
         return tree_reduce(op, x.reshape(-1))
@@ -193,25 +190,25 @@ class KernelRun:
         """The elements of a buffer that this update sees; of quantized states, the codes."""
         array = self.all_codes(buffer) if buffer.is_quantized else self.array(buffer, place)
         array = array.reshape(self.full_shape(buffer))
-        compact = ir.is_gradient(buffer.name) or self.shape(buffer.kind, buffer.dims) == array.shape
-        return array if compact or buffer.kind not in (Kind.ELEM, Kind.ROW) else array[..., self.present, :]
+        compact = ir.is_gradient(buffer.name) or self.shape(buffer.axes) == array.shape
+        return array if compact or buffer.axes not in (ELEMENTS, ROWS) else array[..., self.present, :]
 
     def full_shape(self, buffer: Buffer) -> tuple[int, ...]:
         if ir.is_gradient(buffer.name):
-            return self.shape(Kind.ELEM)
-        return self.shape_of_rows(buffer.kind, self.rows, buffer.dims)
+            return self.shape(ELEMENTS)
+        return self.shape_of_rows(buffer.axes, self.rows)
 
     def write(self) -> None:
         """End a phase: its stores take effect."""
         for buffer, value, place in self.pending:
-            value = np.broadcast_to(value, self.shape(buffer.kind, buffer.dims))
+            value = np.broadcast_to(value, self.shape(buffer.axes))
             if buffer.is_quantized:
                 self.quantize(buffer, value)
                 continue
             array = self.array(buffer, place)
             view = array.reshape(self.full_shape(buffer))
             new = self.rounded(buffer, value, array.dtype)
-            if buffer.kind in (Kind.ELEM, Kind.ROW) and not ir.is_gradient(buffer.name):
+            if buffer.axes in (ELEMENTS, ROWS) and not ir.is_gradient(buffer.name):
                 view[..., self.present, :] = new
             else:
                 view[...] = new
@@ -277,16 +274,16 @@ class KernelRun:
         first = self.rows * self.cols * np.arange(*self.batch)[:, None, None] if self.batch else 0
         return first + self.present[:, None] * self.cols + np.arange(self.cols)
 
-    def numbers(self, kind: Kind) -> Array:
+    def numbers(self, axes: Axes) -> Array:
         """The numbers of the elements, rows or columns that are updated."""
-        if kind is Kind.ELEM:
+        if axes == ELEMENTS:
             return self.elements()
-        count, own = (self.rows, self.present) if kind is Kind.ROW else (self.cols, np.arange(self.cols))
+        count, own = (self.rows, self.present) if axes == ROWS else (self.cols, np.arange(self.cols))
         first = count * np.arange(*self.batch)[:, None] if self.batch else 0
-        return np.asarray(first + own).reshape(self.shape(kind))
+        return np.asarray(first + own).reshape(self.shape(axes))
 
-    def words(self, draw: int, t: int, kind: Kind = Kind.ELEM) -> Array:
-        return self.words_of(draw, t, self.numbers(kind))
+    def words(self, draw: int, t: int, axes: Axes = ELEMENTS) -> Array:
+        return self.words_of(draw, t, self.numbers(axes))
 
     def words_of(self, draw: int, t: int, element: Array) -> Array:
         """The words of elements, rows or columns by their numbers."""
@@ -305,7 +302,7 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
     values = []
     for k, x in enumerate(args):
         array = np.asarray(x).astype(np.int32) if np.asarray(x).dtype.kind == "u" else np.asarray(x)
-        v = Value(f"arg{k}", ir.Type(Kind.ELEM, names[array.dtype]))
+        v = Value(f"arg{k}", ir.Type(ELEMENTS, names[array.dtype]))
         env[v.id] = array
         values.append(v)
     result = function(emitter, *values)

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from optgen.axes import ELEMENTS, Axes, Dimensioned, Kind, When
 from optgen.diagnostics import Source
 from optgen.ir.ops import Instr, Load, Reduce, ReduceOp, ReduceOverParams, Store, Word, nested, operands
 from optgen.ir.storage import SCALE, STORAGES, Storage
 from optgen.ir.types import COMPUTE, DType, Value
-from optgen.model import MAX_DRAWS, Flags, Kind
+from optgen.model import MAX_DRAWS, Flags
 
 ROUNDING_DRAW = MAX_DRAWS
 """The first draw id of random rounding. Buffer k of `Kernel.rounded` takes one half of each word of draw ROUNDING_DRAW
@@ -94,13 +95,13 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Buffer:
+class Buffer(Dimensioned):
     """An array that a step reads or writes.
 
     A gradient that is `written` was donated: a sweep may store a temporary there, which has no meaning after the
     step, for later sweeps to load.
 
-    `kind` gives its shape, `storage` the name of the storage of its elements. `init` is the initial value of a state: a
+    `axes` give its shape, `storage` the name of the storage of its elements. `init` is the initial value of a state: a
     number, the name of a hyper-parameter, or `w`. `starts_late`: it is 0 until the first update of the tensor, which
     computes another value to start from.
 
@@ -114,13 +115,13 @@ class Buffer:
     name: str
     written: bool
     init: float | str | None = None
-    kind: Kind = Kind.ELEM
+    axes: Axes = ELEMENTS
     storage: str = "float32"
     nonnegative: bool = False  # no code stands for a negative number
     starts_late: bool = False
-    dims: tuple[str, ...] = ()  # of kind matrix
+    known: When = When.TENSOR
     block: int | None = None  # of scales: how many elements have one
-    entries: str = ""  # of a history: how many it keeps, a number, or the name of a param that says it
+    entries: int | str = 0  # of a history: how many it keeps, or the name of a param that says it
     of: str = ""  # of an entry that is only read: the buffer with the history
     turn: str = ""  # of an array that a loop fills: the number of the turn, which is the entry that is written
 
@@ -194,7 +195,7 @@ class Kernel:
     last_two: bool = False
     by_row: bool = False
     boxes: bool = False
-    orientation: tuple[tuple[str, ...], ...] = ()
+    orientation: tuple[Axes, ...] = ()
     source: Source | None = field(default=None, repr=False, compare=False)
     """The text that spans of instructions are in, where backends are to write lines of debug information; else None."""
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)

@@ -23,6 +23,7 @@ class KernelBuilder(InstrBuilder):
         self.buffers = {b.name: b for b in buffers}
         self.instrs: list[Instr] = []
         self.constants: dict[str, float] = {}  # by the names of their values
+        self.unnamed: set[str] = set()  # the ids of values that may be named after what an equation sets
         self.span: Span | None = None  # of the equation that is lowered
 
     @property
@@ -31,6 +32,7 @@ class KernelBuilder(InstrBuilder):
 
     def emit(self, op: ir.Op, /, id: str | None = None, *, wanted: ir.DType = "f64") -> Value:
         name = id or self.fresh()
+        self.unnamed |= {name} if id is None else set()
         if isinstance(op, ir.Load):
             value = Value(name, held_type(self.buffers[op.buffer], self.compute))
         else:
@@ -47,7 +49,7 @@ class KernelBuilder(InstrBuilder):
     def rename(self, value: Value, id: str) -> Value:
         """Name the value of an equation after its target, so that the IR can be read."""
         last = self.instrs[-1] if self.instrs else None
-        if last is None or last.result is None or last.result != value or not value.id.isdigit():
+        if last is None or last.result is None or last.result != value or value.id not in self.unnamed:
             return value
         named = replace(value, id=id)
         self.instrs[-1] = replace(last, result=named)

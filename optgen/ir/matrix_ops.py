@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from optgen.axes import Axes, When
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Number
+from optgen.groups import LineGroup
 from optgen.ir.types import Type, Value
-from optgen.model import Kind
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class MatrixFunction:
     function: str
     args: tuple[Value, ...]
     numbers: tuple[HostNumber, ...]
-    dims: str
+    dims: Axes
     """The dimensions of the result."""
 
 
@@ -69,7 +70,7 @@ class Repeated:
     """A number or a vector, repeated along the other ones of these dimensions."""
 
     x: Value
-    dims: str
+    dims: Axes
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class ReduceGroups:
 
     op: GroupReduceOp
     x: Value
-    group: str
+    group: LineGroup
     each: HostNumber
 
 
@@ -105,11 +106,11 @@ class Put:
 
 @dataclass(frozen=True)
 class Get:
-    """A double, of kind tensor or shared: an element of an array that a loop fills, 0 if none has been put there."""
+    """A double, of one tensor or shared: an element of an array that a loop fills, 0 if none has been put there."""
 
     array: str
     place: Value
-    kind: Kind
+    known: When
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes
 from optgen.diagnostics import Span
 from optgen.ir.matrix_ops import HostNumber, MatrixOp
 from optgen.ir.types import Value
-from optgen.model import Kind
 
 LANES, BLOCK = 128, 4096
 ROW_BLOCK = 64
@@ -52,16 +52,22 @@ class Word:
     is that of the parameter. t is the update, or the whole number `held` instead, a host double.
     """
 
-    kind: ClassVar[Kind] = Kind.ELEM
     draw: int
     held: Value | None = None
+
+    @property
+    def axes(self) -> Axes:
+        """The dimensions of the result."""
+        return ELEMENTS
 
 
 @dataclass(frozen=True)
 class RowWord(Word):
     """Row i32: as a word, of the row's number in the whole tensor. In a batch, matrices are one after the other."""
 
-    kind = Kind.ROW
+    @property
+    def axes(self) -> Axes:
+        return ROWS
 
 
 @dataclass(frozen=True)
@@ -69,15 +75,20 @@ class ColumnWord(Word):
     """Column i32: as a word, of the column's number in the whole tensor. In a batch, matrices are one after the
     other."""
 
-    kind = Kind.COL
+    @property
+    def axes(self) -> Axes:
+        return COLS
 
 
 @dataclass(frozen=True)
 class MatrixWord(Word):
     """i32: as a word, of the number of the element, or of the line, among those of the `dims`, such as `cols x r`."""
 
-    kind = Kind.MATRIX
-    dims: str = ""
+    dims: Axes = ()
+
+    @property
+    def axes(self) -> Axes:
+        return self.dims
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from dataclasses import fields
 from typing import Any, cast
 
 from optgen import ir
+from optgen.axes import Kind, When, of_kind, shown
 from optgen.ir import Buffer, Instr, Kernel, Op, Phase, PhaseKind, Type, Value, operands
-from optgen.model import Kind
 
 _INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w+)(?P<rest>.*)")
 
@@ -42,7 +42,7 @@ def to_text(kernel: Kernel) -> str:
 def _marks(b: Buffer) -> list[str]:
     init = [] if b.init is None else [f"init={b.init}"]
     block = [] if b.block is None else [f"block={b.block}"]
-    dims = [f"dims={','.join(b.dims)}"] if b.dims else []
+    dims = [f"dims={','.join(map(str, b.axes))}"] if b.kind is Kind.MATRIX else []
     history = [f"{key}={x}" for key, x in (("entries", b.entries), ("of", b.of), ("turn", b.turn)) if x]
     marks = ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late
     return marks + init + block + dims + history
@@ -64,8 +64,8 @@ def _lines(instr: Instr) -> Iterator[str]:
 def _instr(instr: Instr) -> str:
     op = instr.op
     words = [type(op).__name__.lower()]
-    own = [getattr(op, f.name) for f in fields(op)]
-    words += [str(x).replace(" ", "") for x in own if not isinstance(x, Value | tuple | Kind | None)]
+    own = [shown(x) if f.type == "Axes" else x for f in fields(op) for x in (getattr(op, f.name),)]
+    words += [str(x).replace(" ", "") for x in own if not isinstance(x, Value | tuple | When | None)]
     words += [str(x) for group in own if isinstance(group, tuple) for x in group if not isinstance(x, Value)]
     words += [str(v) for v in operands(op)]
     return " ".join(words) if instr.result is None else f"{instr.result}: {instr.result.type} = {' '.join(words)}"
@@ -104,21 +104,27 @@ def _buffer(words: list[str]) -> Buffer:
     name, kind, storage, *marks = words
     init: float | str | None = None
     block: int | None = None
-    dims: tuple[str, ...] = ()
-    history = {"entries": "", "of": "", "turn": ""}
+    entries: int | str = 0
+    history = {"of": "", "turn": ""}
     for mark in marks:
         if mark.startswith("init="):
             init = _number_or_name(mark.removeprefix("init="))
         elif mark.startswith("block="):
             block = int(mark.removeprefix("block="))
-        elif mark.startswith("dims="):
-            dims = tuple(mark.removeprefix("dims=").split(","))
+        elif mark.startswith("entries="):
+            entries = count_or_name(mark.removeprefix("entries="))
         elif mark.partition("=")[0] in history:
             history[mark.partition("=")[0]] = mark.partition("=")[2]
         elif mark not in ("written", "nonnegative", "late"):
             raise ValueError(f"unknown mark {mark!r}")
     written, nonnegative, late = (mark in marks for mark in ("written", "nonnegative", "late"))
-    return Buffer(name, written, init, Kind(kind), storage, nonnegative, late, dims, block, **history)
+    axes, known = of_kind(Kind(kind))
+    return Buffer(name, written, init, axes, storage, nonnegative, late, known, block, entries, **history)
+
+
+def count_or_name(word: str) -> int | str:
+    """How many entries a history keeps, from a text: a number, or the name of a param."""
+    return int(word) if word.isdigit() else word
 
 
 def _number_or_name(word: str) -> float | str:
@@ -135,7 +141,8 @@ def _parse_instr(line: str, known: dict[str, Value]) -> Instr:
     m = _INSTR.fullmatch(line)
     if m is None:
         raise ValueError("expected '%id: kind dtype = op ...'")
-    result = Value(m["id"], Type(Kind(m["kind"]), cast(ir.DType, m["dtype"])))
+    axes, known_when = of_kind(Kind(m["kind"]))
+    result = Value(m["id"], Type(axes, cast(ir.DType, m["dtype"]), known_when))
     op = _parse_op(ir.OPS[m["op"]], m["rest"].split(), known)
     known[result.id] = result
     return Instr(result, op)

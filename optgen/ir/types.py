@@ -1,4 +1,4 @@
-"""The types of values: a kind, which says how many there are, and a dtype."""
+"""The types of values: along which dimensions there are numbers, of which dtype, and when a number is known."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from optgen.groups import is_group
-from optgen.model import AXES, Kind, kind_of_dims
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Dimensioned, Kind, When, join_known
 
 DType = Literal["f64", "f32", "i64", "i32", "b1"]
 
@@ -33,35 +32,20 @@ def constant_f32(x: float) -> float:
 
 
 @dataclass(frozen=True)
-class Type:
-    """`kind`: how many numbers a value is; `dtype`: of what type they are. `dims` are the dimensions of a value of
-    other ones than the parameter's, whose kind is matrix."""
+class Type(Dimensioned):
+    """Along which dimensions a value has numbers, of what type they are, and of one number when it is known."""
 
-    kind: Kind
+    axes: Axes
     dtype: DType
-    dims: tuple[str, ...] = ()
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """The dimensions, whatever the kind; () of a number."""
-        return self.dims or AXES.get(self.kind, ())
-
-    @property
-    def group(self) -> str:
-        """The group of rows or columns (`optgen.groups`) that there is a number for each of; empty if there is none."""
-        return self.dims[0] if len(self.dims) == 1 and is_group(self.dims[0]) else ""
-
-    @property
-    def is_element(self) -> bool:
-        """Whether there is a number for each element of a matrix."""
-        return self.kind is Kind.ELEM or len(self.dims) == 2
+    known: When = When.TENSOR
 
     def of(self, dtype: DType) -> Type:
         """As many numbers, of another dtype."""
-        return self if dtype == self.dtype else Type(self.kind, dtype, self.dims)
+        return self if dtype == self.dtype else Type(self.axes, dtype, self.known)
 
     def __str__(self) -> str:
-        return f"{'*'.join(self.dims).replace(' ', '.') or self.kind.value} {self.dtype}"
+        kind = self.kind.value if self.kind is not Kind.MATRIX else "*".join(map(str, self.axes)).replace(" ", ".")
+        return f"{kind} {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -75,37 +59,17 @@ class Value:
         return f"%{self.id}"
 
 
-_ORDER = {
-    kind: k for k, kind in enumerate((Kind.UNIFORM, Kind.HOST, Kind.SHARED, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM))
-}
-
-
-def join(*kinds: Kind) -> Kind:
-    """The kind of a result: the largest of the operands' kinds.
-
-    A row value and a column value make an element. A shared value and one that differs between tensors make a tensor
-    value.
-    """
-    if Kind.ROW in kinds and Kind.COL in kinds:
-        return Kind.ELEM
-    largest = max(kinds, key=_ORDER.__getitem__, default=Kind.UNIFORM)
-    return Kind.TENSOR if largest is Kind.SHARED and Kind.HOST in kinds else largest
+def joined_axes(*axes: Axes) -> Axes:
+    """The dimensions of a result. A value of rows and one of columns make elements."""
+    return ELEMENTS if ROWS in axes and COLS in axes else max(axes, key=len, default=())
 
 
 def joined(*types: Type) -> Type:
-    """The type of a result that has a number wherever its operands have; its dtype is that of the first one."""
+    """The type of a result that has a number wherever its operands have, and which is known when all of them are; its
+    dtype is that of the first one."""
     if not types:
-        return Type(Kind.UNIFORM, "f64")
+        return Type((), "f64", When.UNIFORM)
     first, *others = types
-    if not others or all([t.kind is first.kind and t.dims == first.dims for t in others]):
+    if not others or all([t.axes == first.axes and t.known is first.known for t in others]):
         return first
-    kinds = [t.kind for t in types]
-    if Kind.MATRIX not in kinds:
-        return Type(join(*kinds), first.dtype)
-    return of_axes(max((t.axes for t in types), key=len), first.dtype)
-
-
-def of_axes(axes: tuple[str, ...], dtype: DType) -> Type:
-    """The type of a value with a number for each place along these dimensions."""
-    kind, dims = kind_of_dims(axes)
-    return Type(kind, dtype, dims)
+    return Type(joined_axes(*[t.axes for t in types]), first.dtype, join_known(*[t.known for t in types]))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import get_args
 
 from optgen import ir
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Kind, When
 from optgen.functions.table import EXPANSIONS
-from optgen.groups import is_group, lines_of
 from optgen.ir import Buffer, Instr, Kernel, Phase, Type, Value
-from optgen.model import DIMENSIONS, PER_PARAMETER, Kind
+from optgen.model import DIMENSIONS, PER_PARAMETER
 
 # The kinds of the values that a phase may compute. Constants may stand in any phase.
 PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
@@ -21,13 +20,6 @@ PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
     "col": (Kind.COL,),
     "sweep": (Kind.ELEM,),
 }
-REDUCED: dict[str, dict[Kind, Kind]] = {
-    "all": {Kind.ROW: Kind.TENSOR, Kind.COL: Kind.TENSOR, Kind.ELEM: Kind.TENSOR},
-    "row": {Kind.ELEM: Kind.ROW},
-    "col": {Kind.ELEM: Kind.COL},
-    "matrix": {Kind.ROW: Kind.ROW, Kind.COL: Kind.COL},
-}
-"""Scope of a reduction and kind of its operand -> kind of its result."""
 
 
 class InvalidKernel(AssertionError):
@@ -149,9 +141,7 @@ def _fits(x: Type, wanted: Type) -> bool:
 
 def held_type(buffer: Buffer, compute: ir.DType) -> Type:
     """The type of a buffer's values in the kernel, whatever their storage."""
-    dims = tuple(buffer.dims)
-    held = Type(buffer.kind, "f64", dims)
-    return replace(held, dtype=compute) if held.is_element else held
+    return Type(buffer.axes, compute if buffer.is_element else "f64", buffer.known)
 
 
 def result_type(op: ir.Op, wanted: ir.DType) -> Type:
@@ -161,26 +151,26 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
     dtypes = {v.type.dtype for v in args}
     match op:
         case ir.Const():
-            return Type(Kind.UNIFORM, "f32" if wanted == "f32" else "f64")
+            return Type((), "f32" if wanted == "f32" else "f64", When.UNIFORM)
         case ir.IntConst():
-            return Type(Kind.UNIFORM, "i32" if wanted == "i32" else "i64")
+            return Type((), "i32" if wanted == "i32" else "i64", When.UNIFORM)
         case ir.Hyper(name=name):
-            differs = isinstance(op, ir.OwnHyper) or name in PER_TENSOR or is_group(name)
-            return Type(Kind.HOST if differs else Kind.UNIFORM, "f64")
+            differs = isinstance(op, ir.OwnHyper) or name in PER_TENSOR
+            return Type((), "f64", When.HOST if differs else When.UNIFORM)
         case ir.Count():
-            return Type(Kind.HOST, "f64")
+            return Type((), "f64", When.HOST)
         case ir.RowNumber():
-            return Type(Kind.ROW, "f64")
+            return Type(ROWS, "f64")
         case ir.ColumnNumber():
-            return Type(Kind.COL, "f64")
-        case ir.Word(kind=own):
-            return ir.of_axes(_dims(op.dims), "i32") if isinstance(op, ir.MatrixWord) else Type(own, "i32")
+            return Type(COLS, "f64")
+        case ir.Word(axes=axes):
+            return Type(axes, "i32")
         case ir.Reduce(x=x, scope=scope):
             _check(x.type.dtype == "f64", "reduces f64 elements only")
             return _reduced(x.type, scope)
         case ir.ReduceOverParams(x=x):
-            _check(x.type.dtype == "f64" and x.type.kind in (Kind.HOST, Kind.UNIFORM, Kind.TENSOR), "not of tensors")
-            return Type(Kind.SHARED, "f64")
+            _check(x.type.dtype == "f64" and not x.type.axes and x.type.known is not When.SHARED, "not of tensors")
+            return Type((), "f64", When.SHARED)
         case ir.Compare(a=a, b=b):
             _check(len(dtypes) == 1 and "b1" not in dtypes, "compares two numbers of one dtype")
             return shape.of("b1")
@@ -217,47 +207,43 @@ def matrix_type(op: ir.Op, wanted: ir.DType) -> Type:
             return _array(left[:-1] + right[1:], (a if len(left) == 2 else b).type.dtype)
         case ir.Transposed(x=x):
             _check(x.type.is_element, "transposes a matrix")
-            return ir.of_axes(x.type.axes[::-1], x.type.dtype)
+            return Type(x.type.axes[::-1], x.type.dtype)
         case ir.MatrixFunction(function="trace"):
-            return Type(Kind.TENSOR, "f64")
+            return Type((), "f64")
         case ir.MatrixFunction(dims=dims):
-            return _array(_dims(dims), wanted)
+            return _array(dims, wanted)
         case ir.Triangle(x=x):
             _check(x.type.is_element, "a triangle of a matrix")
             return x.type
         case ir.Repeated(x=x, dims=dims):
-            _check({*x.type.axes} <= {*_dims(dims)}, "repeated along other dimensions")
-            return ir.of_axes(_dims(dims), x.type.dtype)
+            _check({*x.type.axes} <= {*dims}, "repeated along other dimensions")
+            return Type(dims, x.type.dtype)
         case ir.Spread(x=x):
-            _check(is_group(x.type.axes[0]), "spreads values of groups")
-            return ir.of_axes((lines_of(x.type.axes[0]),), x.type.dtype)
+            if x.type.group is None:
+                raise InvalidKernel("spreads values of groups")
+            return Type((x.type.group.lines,), x.type.dtype)
         case ir.ReduceGroups(x=x, group=group):
-            _check(x.type == ir.of_axes((lines_of(group),), "f64"), "reduces the rows or columns of groups")
-            return ir.of_axes((group,), "f64")
-        case ir.Get(kind=kind):
-            return Type(kind, "f64")
+            _check(x.type == Type((group.lines,), "f64"), "reduces the rows or columns of groups")
+            return Type((group,), "f64")
+        case ir.Get(known=known):
+            return Type((), "f64", known)
         case ir.ArrayCall(type=own) | ir.Keep(type=own):
             return own
     raise InvalidKernel("no result")
 
 
-def _array(axes: tuple[str, ...], dtype: ir.DType) -> Type:
+def _array(axes: Axes, dtype: ir.DType) -> Type:
     """The type of a matrix of elements, or of a vector."""
-    return ir.of_axes(axes, dtype if len(axes) == 2 else "f64")
-
-
-def _dims(text: str) -> tuple[str, ...]:
-    """`cols x r` as dimensions."""
-    return tuple(text.split(" x "))
+    return Type(axes, dtype if len(axes) == 2 else "f64")
 
 
 def _reduced(x: Type, scope: str) -> Type:
     """The type of what a reduction leaves of f64 values."""
-    if x.kind is not Kind.MATRIX:
-        _check(x.kind in REDUCED[scope], "nothing to reduce in this scope")
-        return Type(REDUCED[scope][x.kind], "f64")
-    _check(scope in ("all", "matrix") or x.is_element, "nothing to reduce in this scope")
-    return {"all": Type(Kind.TENSOR, "f64"), "matrix": x}.get(scope) or ir.of_axes((x.axes[scope == "col"],), "f64")
+    if scope in ("row", "col"):
+        _check(x.is_element, "nothing to reduce in this scope")
+        return Type((x.axes[scope == "col"],), "f64")
+    _check(bool(x.axes) and (scope == "all" or x.axes != ELEMENTS), "nothing to reduce in this scope")
+    return x if scope == "matrix" else Type((), "f64")
 
 
 PER_TENSOR = (*PER_PARAMETER, *DIMENSIONS, *(f"parameter.{name}" for name in DIMENSIONS))

@@ -18,14 +18,15 @@ from optgen.lang.declaration_checks import (
     check_follower,
     check_per_param,
     default_of,
+    dimensions_of_state,
     distinct,
-    kind_of_state,
     plain,
     source_of,
     start_of,
 )
 from optgen.lang.expression_actions import (
     ExpressionActions,
+    GroupToken,
     LineError,
     group_of,
     indexed,
@@ -78,7 +79,7 @@ class Actions(ExpressionActions):
 
     # the parts of declarations
 
-    def kind(self, items: list[Any]) -> list[Token]:
+    def kind(self, items: list[Any]) -> list[Token | GroupToken]:
         """The names of `: row` or `: rows x cols`, without the `x` between them; one for `: axis 1`."""
         names, number = (list(items[1]), items[2:]) if items else ([], [])
         if number or (len(names) == 2 and names[0].text in WORDS):
@@ -236,16 +237,16 @@ class Actions(ExpressionActions):
             raise LineError("E409", "a flag per param is set, not derived", span_of(first), "write 'true' or 'false'")
         return Flag(name.text, name.span, condition=first, doc=doc)
 
-    def entries(self, items: list[Any]) -> str:
-        """How many entries a history has: a number or the name of a param; empty for a state that is no history."""
+    def entries(self, items: list[Any]) -> int | str:
+        """How many entries a history has: a number or the name of a param; 0 for a state that is no history."""
         if not items:
-            return ""
+            return 0
         opening, count, closing = items
         if opening.text + closing.text != "[]":
             raise LineError("E105", f"entries in {opening.text} {closing.text}", opening.span, "use [ ]", "histories")
         match count:
             case Number(value=value) if value.is_integer() and 1 <= value <= MAX_ENTRIES:
-                return str(int(value))
+                return int(value)
             case Name(id=id, primed=False, at=None):
                 return id
         help = f"write a whole number from 1 to {MAX_ENTRIES}, or an int param"
@@ -258,9 +259,9 @@ class Actions(ExpressionActions):
         if isinstance(init, Token) and init.type == "NONE":
             help = "start it at 0, at a param or at w"
             raise LineError("E402", "a state always has a value", init.span, help, "state")
-        known, dims = kind_of_state(kind)
+        axes, known = dimensions_of_state(kind)
         doc = options.get("text", "")
-        return StateDecl(name.text, known, start_of(init), options.get("if"), name.span, doc, dims, entries)
+        return StateDecl(name.text, axes, known, start_of(init), options.get("if"), name.span, doc, entries)
 
     def input(self, items: list[Any]) -> Input | Param:
         name = plain(items[1], "an input")

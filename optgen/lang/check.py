@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from optgen.axes import When
 from optgen.diagnostics import Source, Span, SpecErrors
 from optgen.expressions import Call, is_over_workers, walk
 from optgen.functions.matrices import is_of_matrices
@@ -23,7 +24,7 @@ from optgen.lang.parser import Broken, Draft, read_draft
 from optgen.lang.scope import Scope
 from optgen.lang.statements import About
 from optgen.lang.variants import check_variants
-from optgen.model import MAX_DRAWS, Equation, Kind, Optimizer
+from optgen.model import MAX_DRAWS, Equation, Optimizer
 
 
 def parse(source: Source) -> Optimizer:
@@ -240,7 +241,7 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
             help = "there is one for each matrix, and no value has one number for each"
             scope.report("E307", "'trace' of a batch of matrices", node.span, help)
     for state in optimizer.states if own_steps else ():
-        if state.kind is Kind.SHARED:
+        if state.known is When.SHARED:
             help = "there, each parameter has steps of its own; declare it 'tensor'"
             scope.report("E303", f"'{state.name}' is shared between parameters, beside {what}", state.span, help)
     check_phases(optimizer, scope)

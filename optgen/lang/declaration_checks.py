@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from optgen.axes import ELEMENTS, Axes, Kind, When, of_kind
 from optgen.expressions import Expr, Number, Text, Unary
-from optgen.lang.expression_actions import FIRST_AXIS, LineError, shortened
+from optgen.lang.expression_actions import GroupToken, LineError, shortened
 from optgen.lang.syntax import Token
-from optgen.model import AXES, PER_PARAMETER, RESERVED_PARAMS, Interval, Kind, kind_of_dims
+from optgen.model import PER_PARAMETER, RESERVED_PARAMS, Interval
 
 
 def source_of(token: Token) -> str:
@@ -59,13 +60,13 @@ MAX_ENTRIES = 4096
 """The largest number of entries of a history."""
 
 
-def kind_of_state(names: list[Token]) -> tuple[Kind, tuple[str, ...]]:
-    """The kind that a state is declared with, and its dimensions if that is Kind.MATRIX."""
+def dimensions_of_state(names: list[Token | GroupToken]) -> tuple[Axes, When]:
+    """The dimensions that a state is declared with, and when a number of it is known."""
     if not names:
-        return Kind.ELEM, ()
-    dims = tuple(AXES[Kind.ROW][0] if token.text == FIRST_AXIS else token.text for token in names)
-    if len(dims) == 1 and dims[0] in KINDS:
-        return KINDS[dims[0]], ()
+        return ELEMENTS, When.TENSOR
+    if len(names) == 1 and names[0].text in KINDS:
+        return of_kind(KINDS[names[0].text])
+    dims = tuple(token.axis if isinstance(token, GroupToken) else token.text for token in names)
     for token in names:
         if token.text in KINDS or token.text.endswith("'"):
             help = f"the kinds are {', '.join(KINDS)}; dimensions are rows, cols and int params, as in 'rows x rows'"
@@ -73,7 +74,7 @@ def kind_of_state(names: list[Token]) -> tuple[Kind, tuple[str, ...]]:
     if len(dims) > MAX_DIMENSIONS:
         help = "a state has one dimension or two, as in 'rows x rows'"
         raise LineError("E304", f"a state of {len(dims)} dimensions", names[0].span.to(names[-1].span), help)
-    return kind_of_dims(dims)
+    return dims, When.TENSOR
 
 
 def start_of(init: Expr) -> Expr:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import keyword
 
+from optgen.axes import ELEMENTS, Axis, shown
 from optgen.expressions import Call, Name, walk
 from optgen.functions.table import draw_of
-from optgen.groups import is_group
+from optgen.groups import LineGroup
 from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.declaration_checks import KINDS
@@ -16,7 +17,7 @@ from optgen.lang.histories import check_history
 from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import AXES, RESERVED_PARAMS, Flag, Input, Kind, Param, StateDecl
+from optgen.model import RESERVED_PARAMS, Flag, Input, Param, StateDecl
 
 
 def declare(draft: Draft) -> Scope:
@@ -91,35 +92,40 @@ def _declare_aliases(scope: Scope) -> None:
 
 def _check_dimensions(scope: Scope) -> None:
     """The dimensions of states are sizes of the parameter, or int params; two of them have one order in a spec."""
-    orders: dict[frozenset[str], StateDecl] = {}
+    orders: dict[frozenset[Axis], StateDecl] = {}
     for state in scope.states.values():
-        for dim in state.dims:
+        for dim in state.axes:
             _check_dimension(dim, state, scope)
-        if len(set(state.dims)) < 2:
+        if len(set(state.axes)) < 2:
             continue
-        first = orders.setdefault(frozenset(state.dims), state)
-        known = AXES[Kind.ELEM] if set(state.dims) == set(AXES[Kind.ELEM]) else first.dims
-        if state.dims != known:
-            other = "w" if known == AXES[Kind.ELEM] else f"'{first.name}'"
-            message = f"state '{state.name}' is {' x '.join(state.dims)}, and {other} is {' x '.join(known)}"
-            help = f"declare it as {' x '.join(known)}, and write {state.name}^T"
+        first = orders.setdefault(frozenset(state.axes), state)
+        known = ELEMENTS if set(state.axes) == set(ELEMENTS) else first.axes
+        if state.axes != known:
+            other = "w" if known == ELEMENTS else f"'{first.name}'"
+            message = f"state '{state.name}' is {shown(state.axes)}, and {other} is {shown(known)}"
+            help = f"declare it as {shown(known)}, and write {state.name}^T"
             scope.report("E304", message, state.span, help)
 
 
-def _check_dimension(dim: str, state: StateDecl, scope: Scope) -> None:
-    param = scope.params.get(dim)
-    problem = problem_of(dim, scope) if is_group(dim) else None
-    if dim in AXES[Kind.ELEM] or dim in scope.failed or (is_group(dim) and problem is None):
-        return
-    if problem is not None:
+def _check_dimension(dim: Axis, state: StateDecl, scope: Scope) -> None:
+    if isinstance(dim, LineGroup):
+        problem = problem_of(dim, scope)
+        if problem is None:
+            return
         scope.report("E304", problem[0], state.span, problem[1], "groups")
-    elif param is None:
+        scope.failed.update((state.name, f"{state.name}'"))
+        return
+    name = str(dim)
+    param = scope.params.get(name)
+    if name in ELEMENTS or name in scope.failed:
+        return
+    if param is None:
         kinds = ", ".join(KINDS)
         help = f"the kinds are {kinds}; dimensions are rows, cols and int params, as in 'rows x rows'"
-        what = "kind of a state" if len(state.dims) == 1 else "dimension"
+        what = "kind of a state" if len(state.axes) == 1 else "dimension"
         scope.report("E304", f"'{dim}' is no {what}", state.span, help)
     elif not is_length(param):
-        message, help = length_problem(dim, param)
+        message, help = length_problem(name, param)
         scope.report("E304", message, state.span, help)
     else:
         return
@@ -135,7 +141,7 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
     for node in walk(init):
         if isinstance(node, Call):
             check_call(node, scope)
-            own = (node.dims or AXES[Kind.ELEM]) == state.axes and not state.entries
+            own = (node.dims or ELEMENTS) == state.axes and not state.entries
             if draw_of(node) and (node is not init or not own):
                 help = (
                     f"a state that has dimensions may start at {node.function}() alone, which has them, too; compute "
@@ -148,7 +154,7 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
         _check_start_name(name, scope)
     if isinstance(init, Name) and init in names:
         param = scope.params.get(init.id) or RESERVED_PARAMS.get(init.id)
-        if init.id == "w" and state.kind is not Kind.ELEM and not init.primed:
+        if init.id == "w" and state.axes != ELEMENTS and not init.primed:
             message = f"state '{state.name}' is {MEANING[state.kind]}, but w is per element"
             scope.report("E301", message, init.span, "start it at a number or a param")
         elif param is not None and param.optional:

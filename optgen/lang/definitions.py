@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from optgen.axes import AXES, ELEMENTS, Kind
 from optgen.diagnostics import Span
 from optgen.expressions import WORKERS, Call, Expr, Name, Number, children, walk, with_children
 from optgen.functions.table import FUNCTIONS, is_draw
 from optgen.lang.builtins import CONSTANTS, RESERVED, SPARSE
 from optgen.lang.parser import MAX_DEPTH, Broken, Declaration, Draft, too_deep
 from optgen.lang.statements import Definition
-from optgen.model import AXES, Equation, Flag, Kind, Param, StateDecl
+from optgen.model import Equation, Flag, Param, StateDecl
 
 MAX_NODES = 10_000
 """The largest number of operations and operands that the calls of a file stand for."""
@@ -91,7 +92,7 @@ class _Placing:
             case StateDecl():
                 init = self.expr(line.init)
                 if is_draw(init) and not (init.dims or init.args or init.scope):
-                    init = replace(init, dims=() if line.kind is Kind.ELEM else line.axes)
+                    init = replace(init, dims=() if line.axes == ELEMENTS else line.axes)
                 return replace(line, init=init)
             case Flag(condition=condition) if condition is not None:
                 return replace(line, condition=self.expr(condition))
@@ -158,4 +159,4 @@ def _with_dimensions(draw: Call) -> Call:
             dims = (name,)
         case Call(scope=scope, args=args) if scope is not None or args:
             return draw  # which is reported as a call
-    return replace(draw, args=(), scope=None, dims=() if dims == AXES[Kind.ELEM] else dims)
+    return replace(draw, args=(), scope=None, dims=() if dims == ELEMENTS else dims)

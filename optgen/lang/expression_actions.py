@@ -7,10 +7,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from optgen.axes import ROWS, Axis
 from optgen.diagnostics import Diagnostic, Span
 from optgen.expressions import WORKERS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.functions.table import FUNCTIONS
-from optgen.groups import WORDS
+from optgen.groups import WORDS, LineGroup
 from optgen.lang.syntax import Token
 
 
@@ -24,11 +25,27 @@ class LineError(Exception):
         self.diagnostic = Diagnostic(code, message, span, help, section)
 
 
-class _Scope(NamedTuple):
-    """`per row`, `per axis 1` or `over params` among the arguments of a call."""
+class GroupToken(NamedTuple):
+    """`axis 1`, `axis -1` or `block n`."""
 
-    word: str
-    target: Token
+    group: LineGroup
+    span: Span
+
+    @property
+    def text(self) -> str:
+        return str(self.group)
+
+    @property
+    def axis(self) -> Axis:
+        """The dimension: that of the first axis is the rows themselves."""
+        return ROWS[0] if self.group == FIRST_AXIS else self.group
+
+
+class _Scope(NamedTuple):
+    """`per row`, `per axis 1` or `over params` among the arguments of a call, which are `what`."""
+
+    what: str | LineGroup
+    span: Span
 
 
 class _Dimensions(NamedTuple):
@@ -86,8 +103,8 @@ class ExpressionActions:
     def scope(self, items: list[Token]) -> _Scope:
         word, target, *rest = items
         if word.text == "per" and target.text in WORDS:
-            group = group_of([target, *rest], "E303", "scope")
-            return _Scope(word.text, group._replace(text="row") if group.text == FIRST_AXIS else group)
+            found = group_of([target, *rest], "E303", "scope")
+            return _Scope("row" if found.group == FIRST_AXIS else found.group, found.span)
         allowed = ("row", "col", "matrix") if word.text == "per" else ("params", WORKERS)
         if target.text not in allowed or rest:
             near = {"column": "col", "cols": "col", "columns": "col", "rows": "row"}.get(target.text)
@@ -97,7 +114,7 @@ class ExpressionActions:
                 help = "without a scope, it is over all elements of a parameter; 'over params' is over all parameters"
             what = " ".join(x.text for x in items)
             raise LineError("E303", f"'{what}' is no scope", target.span.to(items[-1].span), help)
-        return _Scope(word.text, target)
+        return _Scope(target.text, target.span)
 
     def dimensions(self, items: list[Token]) -> _Dimensions:
         first, by, second = items
@@ -117,12 +134,10 @@ class ExpressionActions:
         for part in parts[:-1]:
             if isinstance(part, _Scope) and isinstance(parts[-1], _Scope):
                 help = "one scope is allowed; name the inner reduction on a line of its own"
-                raise LineError("E303", "a call with two scopes", parts[-1].target.span, help)
+                raise LineError("E303", "a call with two scopes", parts[-1].span, help)
             if isinstance(part, _Scope):
-                raise LineError(
-                    "E303", "a scope comes last in a call", part.target.span, "move it behind the other arguments"
-                )
-        scope = parts.pop().target.text if parts and isinstance(parts[-1], _Scope) else None
+                raise LineError("E303", "a scope comes last in a call", part.span, "move it behind the other arguments")
+        scope = parts.pop().what if parts and isinstance(parts[-1], _Scope) else None
         if items[1].text + closing.text != "()":
             if function.text in FUNCTIONS or items[1].text + closing.text != "[]":
                 message = f"a call with {items[1].text} {closing.text}"
@@ -142,12 +157,12 @@ def _takes_dimensions(function: str) -> bool:
     return function in FUNCTIONS and FUNCTIONS[function].takes_dimensions
 
 
-FIRST_AXIS = "axis 0"
+FIRST_AXIS = LineGroup("axis", 0)
 """The group that is the rows themselves."""
 
 
-def group_of(tokens: list[Token], code: str, what: str) -> Token:
-    """`axis 1`, `axis -1` or `block n` as one token. LineError with this code for what is no such `what`."""
+def group_of(tokens: list[Token], code: str, what: str) -> GroupToken:
+    """`axis 1`, `axis -1` or `block n`. LineError with this code for what is no such `what`."""
     first, *more = tokens
     text = "".join(t.text for t in more)
     number = text.removeprefix("-") if first.text == "axis" else text
@@ -158,8 +173,8 @@ def group_of(tokens: list[Token], code: str, what: str) -> Token:
         found = f"{first.text} {text}" if first.text in WORDS and more else " ".join(t.text for t in tokens)
         span = first.span.to(tokens[-1].span)
         raise LineError(code, f"'{found}' is no {what}", span, help, "groups")
-    own = f"{'-' * (text[0] == '-' and int(number) > 0)}{int(number)}" if is_count else text
-    return first._replace(text=f"{first.text} {own}", span=first.span.to(more[-1].span))
+    group = LineGroup("axis" if first.text == "axis" else "block", int(text) if is_count else text)
+    return GroupToken(group, first.span.to(more[-1].span))
 
 
 def name_of(token: Token) -> Name:

@@ -17,7 +17,7 @@ from typing import Any
 
 from optgen.expressions import Expr
 from optgen.lang.actions import Actions
-from optgen.lang.expression_actions import LineError
+from optgen.lang.expression_actions import GroupToken, LineError
 from optgen.lang.messages import syntax_error
 from optgen.lang.statements import Statement
 from optgen.lang.syntax import Line, Token
@@ -129,7 +129,7 @@ class LineParser:
         alone = self._at("NONE", "NAME")
         return self._actions.value([self._take("NONE", "NAME")] if alone else self._number())
 
-    def _kind(self, *behind: str) -> list[Token]:
+    def _kind(self, *behind: str) -> list[Token | GroupToken]:
         """`: NAME ...`, which a number may end, or nothing; then a token of one of the types `behind`."""
         if not self._at("COLON"):
             return self._actions.kind([])

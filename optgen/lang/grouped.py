@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from optgen.axes import param_of
 from optgen.expressions import Expr, Name, is_grouped, walk
-from optgen.groups import is_group, param_of
+from optgen.groups import LineGroup
 from optgen.lang.scope import Scope
 from optgen.model import Equation, Param
 
 
-def problem_of(group: str, scope: Scope) -> tuple[str, str] | None:
+def problem_of(group: LineGroup, scope: Scope) -> tuple[str, str] | None:
     """Why a spec cannot have these groups, and what to do about it; None if it can."""
-    name = param_of(group)
     if scope.last_two:
         help = "rows and columns are those of matrices there; leave that line out, and use groups of the whole tensor"
         return f"'{group}' with 'axes last two'", help
-    if name == group or name.isdigit() or name in scope.failed:
+    name = param_of(group)
+    if name is None or name in scope.failed:
         return None
     param = scope.params.get(name)
     if param is None:
@@ -46,4 +47,4 @@ def check_evaluation(evaluate: Iterable[Equation], scope: Scope) -> None:
 
 def _is_of_groups(expr: Expr, scope: Scope) -> bool:
     state = scope.states.get(expr.id) if isinstance(expr, Name) else None
-    return state is not None and any(map(is_group, state.dims))
+    return state is not None and state.group is not None

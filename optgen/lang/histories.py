@@ -5,26 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from optgen.axes import Kind, When
 from optgen.expressions import Expr, Index, Name, Number, walk
 from optgen.lang.expression_actions import index_of
 from optgen.lang.loops import loops_around
 from optgen.lang.scope import Scope
-from optgen.model import Equation, Kind, Loop, Optimizer, StateDecl
+from optgen.model import Equation, Loop, Optimizer, StateDecl
 
 
 def check_history(state: StateDecl, scope: Scope) -> None:
     """Report a history whose length, kind or start cannot be."""
     name, entries = state.name, state.entries
-    param = scope.params.get(entries)
+    param = scope.params.get(str(entries))
     if state.kind in (Kind.HOST, Kind.MATRIX):
         help = "a history has one number for each element, row, column or tensor, or is shared"
-        if state.kind is Kind.HOST:
+        if state.known is When.HOST:
             help = f"declare 'state {name}[{entries}]: tensor', which takes host values, too"
         scope.report("E308", f"a history of kind {state.kind.value}", state.span, help)
     elif not (isinstance(state.init, Number) or _is_one_param(state.init, scope)):
         help = "all entries start at one number or param; where(t <= n, x, h[-n]) takes another while there are fewer"
         scope.report("E402", "a history starts at a number", state.span, help, "histories")
-    elif entries.isdigit() or entries in scope.failed:
+    elif isinstance(entries, int) or entries in scope.failed:
         return
     elif param is None or not param.is_int or param.optional or _least(param.interval) < 1:
         default = 1 if param is None or param.default is None else param.default
@@ -39,6 +40,11 @@ def _is_one_param(expr: Expr, scope: Scope) -> bool:
     """Whether it is a param that is one number for all parameters."""
     param = scope.params.get(expr.id) if isinstance(expr, Name) else None
     return param is not None and not param.per_param
+
+
+def _least_of(count: int | str, scope: Scope) -> int:
+    """The least that a count can be: a number itself, or what a param is from on."""
+    return count if isinstance(count, int) else int(_least(scope.params[count].interval))
 
 
 def _least(interval: object) -> float:
@@ -78,6 +84,7 @@ def check_element(equation: Equation, scope: Scope) -> bool:
     """Whether `a[i] = x` sets an element of a local array; what is wrong is reported."""
     name, loop = equation.target.id, scope.arrays.get(equation.target.id)
     fixed = {x for state in scope.states.values() for x in state.fixed}
+    fixed |= {str(x) for state in scope.states.values() if state.kind is Kind.MATRIX for x in state.axes}
     what = scope.what(name)
     if what is not None:
         help = f"{name}' = ... adds an entry" if name in scope.states else "choose another name for the array"
@@ -139,17 +146,17 @@ def _problem_of_array(name: Name, loop: Loop | None, scope: Scope) -> tuple[str,
     ends = None if inside else _checked_ends(name, name.at, count, loop, scope)
     if not isinstance(ends, list):
         return ends
-    least = int(count) if count.isdigit() else int(_least(scope.params[count].interval))
+    least = _least_of(count, scope)
     least = max(least, _first_turn([term for term, _ in name.at.terms], loop, count))
-    if all(_is_within(p, q - 1, least) if not count.isdigit() else 0 <= p < least for p, q in ends):
+    if all(_is_within(p, q - 1, least) if not isinstance(count, int) else 0 <= p < least for p, q in ends):
         return None
     return f"{name.key} is not among the elements", f"{name.id}[0] is the first, and {name.id}[{count} - 1] the last"
 
 
-def _turns(loop: Loop, scope: Scope) -> str | None:
+def _turns(loop: Loop, scope: Scope) -> int | str | None:
     """The number of turns, or the name of the param that says it; None if it is neither, which is reported."""
     if isinstance(loop.count, Number):
-        return str(int(loop.count.value))
+        return int(loop.count.value)
     param = scope.params.get(loop.count.id) if isinstance(loop.count, Name) else None
     return None if param is None or math.isinf(_least(param.interval)) else param.name
 
@@ -157,24 +164,24 @@ def _turns(loop: Loop, scope: Scope) -> str | None:
 def _out_of_range(name: Name, at: Index, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
     """What is wrong with an index, and what to do."""
     n = state.entries
-    if n in scope.failed or not (n.isdigit() or math.isfinite(_least(scope.params[n].interval))):
+    if n in scope.failed or not (isinstance(n, int) or math.isfinite(_least(scope.params[n].interval))):
         return None  # which is reported
     own = [term for term, _ in at.terms if term != n]
     ends = _checked_ends(name, at, n, loop, scope)
     if not isinstance(ends, list):
         return ends
-    least = int(n) if n.isdigit() else int(_least(scope.params[n].interval))
+    least = _least_of(n, scope)
     if all(_is_within(p, q, max(least, _first_turn(own, loop, n))) for p, q in ends):
-        if own or n.isdigit() or ends[0][1] or least > -ends[0][0]:
+        if own or isinstance(n, int) or ends[0][1] or least > -ends[0][0]:
             return None
         help = f"declare 'param {n}: int' with an interval from {1 - ends[0][0]:g} on, or write {name.id}[-{n}]"
         return f"{name.key} is the oldest entry if {n} is {least}", help
-    oldest = -int(n) if n.isdigit() else f"-{n}"
+    oldest = -n if isinstance(n, int) else f"-{n}"
     return f"{name.key} is not among the entries", f"{name.id}[-1] is the newest, and {name.id}[{oldest}] the oldest"
 
 
 def _checked_ends(
-    name: Name, at: Index, n: str, loop: Loop | None, scope: Scope
+    name: Name, at: Index, n: int | str, loop: Loop | None, scope: Scope
 ) -> list[tuple[int, int]] | tuple[str, str] | None:
     """The index in the first and the last turn, as p + q*n, or what is wrong with it; None if that is reported
     elsewhere."""
@@ -183,18 +190,20 @@ def _checked_ends(
     others = [term for term, _ in at.terms if term not in turns and term != n]
     if others or len(own) > 1:
         what = f"'{others[0]}' in an index" if others else "two numbers of turns in an index"
-        return what, f"an index has whole numbers, {f'{n}, ' * (not n.isdigit())}and the number of a turn"
+        return what, f"an index has whole numbers, {f'{n}, ' * (not isinstance(n, int))}and the number of a turn"
     ends = _ends(at, own, turns, n)
     if ends is None:
         loop_help = f"write 'repeat {n} as {own[0][0]}:'"
         return f"the turns of this loop are not the entries of '{name.id}'", loop_help
-    return ends if n in scope.params or n.isdigit() else None
+    return ends if isinstance(n, int) or n in scope.params else None
 
 
-def _ends(at: Index, own: list[tuple[str, int]], turns: Mapping[str, Loop], n: str) -> list[tuple[int, int]] | None:
+def _ends(
+    at: Index, own: list[tuple[str, int]], turns: Mapping[str, Loop], n: int | str
+) -> list[tuple[int, int]] | None:
     """The index in the first and the last turn, as p + q*n; None if the number of turns is neither n nor a number."""
     terms = dict(at.terms)
-    constant, times = at.constant, 0 if n.isdigit() else terms.get(n, 0)
+    constant, times = at.constant, 0 if isinstance(n, int) else terms.get(n, 0)
     if not own:
         return [(constant, times)]
     ((index, k),) = own
@@ -202,15 +211,15 @@ def _ends(at: Index, own: list[tuple[str, int]], turns: Mapping[str, Loop], n: s
     return None if count is None else [(constant, times), (constant + k * (count[0] - 1), times + k * count[1])]
 
 
-def _linear(loop: Loop, n: str) -> tuple[int, int] | None:
+def _linear(loop: Loop, n: int | str) -> tuple[int, int] | None:
     """The number of turns as p + q*n; None if it depends on anything else."""
     count = index_of(loop.count)
     if count is None or any(term != n for term, _ in count.terms):
         return None
-    return count.constant, dict(count.terms).get(n, 0)
+    return count.constant, sum(k for term, k in count.terms if term == n)
 
 
-def _first_turn(terms: list[str], loop: Loop | None, n: str) -> int:
+def _first_turn(terms: list[str], loop: Loop | None, n: int | str) -> int:
     """The least n for which an index is computed at all: for which the loops whose turn numbers it reads have a
     turn."""
     counts = [_linear(x, n) for x in loops_around(loop) if x.index in terms]

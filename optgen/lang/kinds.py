@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Kind, When
 from optgen.diagnostics import Span
 from optgen.expressions import (
     WORKERS,
@@ -30,13 +31,13 @@ from optgen.expressions import (
 )
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.table import elementwise_of, is_draw, is_reduction
-from optgen.groups import is_group, lines_of
+from optgen.groups import LineGroup
 from optgen.lang import matrices
 from optgen.lang.builtins import TENSORS
-from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
+from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join
 from optgen.lang.loops import loops_around, path
 from optgen.lang.report import Report
-from optgen.model import AXES, COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program, StateDecl
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Optimizer, Program, StateDecl
 
 Names = Mapping[str, ValueKind | None]
 """Kinds of values by key (`m`, `m'`). None marks one with a reported error, about which nothing more is reported."""
@@ -45,16 +46,16 @@ Names = Mapping[str, ValueKind | None]
 def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str, ValueKind | None]:
     """The values that exist before the first equation."""
     names: dict[str, ValueKind | None] = dict.fromkeys(optimizer.all_params, CONSTANT)
-    names |= dict.fromkeys((*optimizer.per_parameter, *COUNTS, *DIMENSIONS), ValueKind(Kind.HOST))
-    names |= dict.fromkeys(TENSORS, ValueKind(Kind.ELEM))
-    names |= {i.name: ValueKind(Kind.ELEM) for i in optimizer.inputs}
+    names |= dict.fromkeys((*optimizer.per_parameter, *COUNTS, *DIMENSIONS), ValueKind((), When.HOST))
+    names |= dict.fromkeys(TENSORS, ValueKind(ELEMENTS))
+    names |= {i.name: ValueKind(ELEMENTS) for i in optimizer.inputs}
     names |= {s.name: kind_of(s) for s in states}
     return names | {"step": CONSTANT, EPSILON: CONSTANT}
 
 
 def kind_of(state: StateDecl) -> ValueKind:
     """The kind that a state is declared with."""
-    return ValueKind(state.kind, dims=state.dims)
+    return ValueKind(state.axes, state.known)
 
 
 def infer(program: Program, optimizer: Optimizer) -> dict[str, Kind]:
@@ -74,7 +75,7 @@ def never(code: str, message: str, span: Span, help: str, section: str | None = 
 
 def infer_values(program: Program, names: dict[str, ValueKind | None], report: Report) -> dict[str, ValueKind | None]:
     """Infer the kinds of what the equations define, and report errors. Returns `names` with these added."""
-    declared = {s.name: kind_of(s) for s in program.states} | {"w": ValueKind(Kind.ELEM)}
+    declared = {s.name: kind_of(s) for s in program.states} | {"w": ValueKind(ELEMENTS)}
     carried = _carried(program, names)
     outermost = {e.target.id: path(e.loop)[0] for e in program.equations if e.loop is not None}
     for equation in program.equations:
@@ -138,10 +139,10 @@ def _computed(value: ValueKind, program: Program) -> ValueKind:
     if value.kind is not Kind.HOST:
         return value
     values = [*(e.value for e in program.equations), *(s.init for s in program.states)]
-    joins = any(s.kind is Kind.SHARED for s in program.states) or any(
+    joins = any(s.known is When.SHARED for s in program.states) or any(
         isinstance(x, Call) and x.scope == "params" for each in values for x in walk(each)
     )
-    return ValueKind(Kind.SHARED if value.uniform and joins else Kind.TENSOR)
+    return ValueKind((), When.SHARED if value.is_constant and joins else When.TENSOR)
 
 
 def silent(*error: object) -> None:
@@ -165,15 +166,15 @@ def _check_new(
         report("E305", f"{target.key} is a number, but this is a condition", expr.span, "write where(condition, 1, 0)")
     elif fits(value, kind):
         return
-    elif kind.kind is Kind.SHARED:
+    elif kind.known is When.SHARED:
         _not_shared(target, expr, names, report)
     else:
         what = f"state '{target.id}'" if is_state else f"{target.id} in the first turn"
         message = f"{what} is {kind.meaning}, but this is {value.meaning}"
         joined = join(value, kind)
-        if kind.kind is Kind.HOST:
+        if kind.known is When.HOST:
             help = f"a host value is known before any element is read; declare 'state {target.id}: {value.declared}'"
-        elif kind.group is not None and join(value, kind.lines) in (kind.lines, ValueKind(Kind.ELEM)):
+        elif kind.group is not None and join(value, kind.lines) in (kind.lines, ValueKind(ELEMENTS)):
             help = f"declare 'state {target.id}: {value.declared}', or reduce the value {kind.meaning}"
         elif joined is None:
             help = _other_dimensions(kind, value, target if is_state else None)
@@ -212,7 +213,7 @@ def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, ValueKind]]:
     """The smallest parts of an expression that are not the same for all parameters: names, reductions, draws."""
     value = value_of(expr, names, silent)
     whole = isinstance(expr, Name) or is_draw(expr) or (isinstance(expr, Call) and is_reduction(expr))
-    if value is None or value.uniform or value.kind is Kind.SHARED:
+    if value is None or value.is_constant or value.known is When.SHARED:
         return
     if whole:
         yield expr, value
@@ -255,7 +256,7 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
             if not draw_allowed and not expr.args:
                 help = f"name it on a line of its own: z = {function}(); the name fixes which numbers are drawn"
                 report("E306", "a draw inside an expression", expr.span, help)
-            return of_axes(*expr.dims) if expr.dims else ValueKind(Kind.ELEM)
+            return ValueKind(expr.dims or ELEMENTS)
         case Call(function=function) if function in MATRIX_FUNCTIONS:
             return matrices.function(expr, partial(value_of, names=names, report=report), report)
         case Call() if is_reduction(expr):
@@ -323,39 +324,34 @@ def _choice(condition: Expr, sides: Sequence[Expr], names: Names, report: Report
     return _all((condition, sides[0]), values, report)
 
 
-_REDUCED = {
-    None: {Kind.ROW: Kind.TENSOR, Kind.COL: Kind.TENSOR, Kind.ELEM: Kind.TENSOR},
-    "row": {Kind.ELEM: Kind.ROW},
-    "col": {Kind.ELEM: Kind.COL},
-    "matrix": {Kind.ROW: Kind.ROW, Kind.COL: Kind.COL, Kind.ELEM: Kind.ROW},
-    "params": dict.fromkeys((Kind.HOST, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM), Kind.SHARED),
-}
-"""Scope and kind of the argument -> kind of the reduction. Other combinations have nothing to reduce over."""
+_MATRIX: dict[Axes, Axes] = {ROWS: ROWS, COLS: COLS, ELEMENTS: ROWS, ELEMENTS[::-1]: ROWS}
+"""The dimensions of what is reduced per matrix -> those of the reduction: there is one number for each matrix, which
+its rows or columns have."""
 
 
 def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
     value = _numbers(call.args, names, report)
     if value is None or call.scope == WORKERS:
         return value
-    reduced = None if value.uniform else _reduced(value, call.scope)
+    reduced = None if value.is_constant else _reduced(value, call.scope)
     if reduced is None:
-        scope = {None: "", "col": " per column", "params": " over params"}.get(call.scope, f" per {call.scope}")
-        message = f"nothing to reduce{scope}: this is {'a constant' if value.uniform else value.meaning}"
+        scope = "" if call.scope is None else " over params" if call.scope == "params" else f" per {call.scope}"
+        scope = " per column" if call.scope == "col" else scope
+        message = f"nothing to reduce{scope}: this is {'a constant' if value.is_constant else value.meaning}"
         is_vector = call.scope in ("row", "col") and len(value.axes) == 1
         help = "leave the scope out" if is_vector else f"use the value itself, without {call.function}()"
         report("E302", message, call.args[0].span, help)
-    return value if value.uniform else reduced
+    return value if value.is_constant else reduced
 
 
-def _reduced(value: ValueKind, scope: str | None) -> ValueKind | None:
+def _reduced(value: ValueKind, scope: str | LineGroup | None) -> ValueKind | None:
     """The kind of a reduction, None if there is nothing to reduce."""
-    if scope is not None and is_group(scope):
-        return of_axes(scope) if value.axes in (AXES[Kind.ELEM], (lines_of(scope),)) else None
-    if value.kind is not Kind.MATRIX:
-        kind = _REDUCED[scope].get(value.kind)
-        return None if kind is None else ValueKind(kind)
+    if isinstance(scope, LineGroup):
+        return ValueKind((scope,)) if value.axes in (ELEMENTS, (scope.lines,)) else None
     if scope in ("row", "col"):
-        return of_axes(value.axes[scope == "col"]) if len(value.axes) == 2 else None
-    if scope == "matrix" and set(value.axes) == {"rows", "cols"}:
-        return ValueKind(Kind.ROW)
-    return {None: ValueKind(Kind.TENSOR), "params": ValueKind(Kind.SHARED)}.get(scope)
+        return ValueKind((value.axes[scope == "col"],)) if value.is_element else None
+    if scope == "matrix":
+        return ValueKind(_MATRIX[value.axes]) if value.axes in _MATRIX else None
+    if scope == "params":
+        return ValueKind((), When.SHARED) if value.known is not When.SHARED else None
+    return ValueKind() if value.axes else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from optgen.axes import Axes, Kind, shown
 from optgen.expressions import Binary, Call, Expr, Name, Transpose
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.record import Need
 from optgen.functions.table import FUNCTIONS
-from optgen.lang.dimensions import ValueKind, of_axes
+from optgen.lang.dimensions import ValueKind
 from optgen.lang.report import Report
-from optgen.model import Kind
 
 ValueOf = Callable[[Expr], ValueKind | None]
 """The kind of a subexpression; None if an error in it was reported."""
@@ -23,16 +23,16 @@ def product(expr: Binary, value_of: ValueOf, report: Report) -> ValueKind | None
         return None
     left, right = sides[0].axes, sides[1].axes
     if left[-1] != right[0]:
-        message = f"a product of {' x '.join(left)} by {' x '.join(right)}"
+        message = f"a product of {shown(left)} by {shown(right)}"
         report("E307", message, expr.span, _inner_help(left, right))
         return None
     if len(left) == len(right) == 1:
         report("E307", "a product of two vectors", expr.span, "write dot(x, y)")
         return None
-    return of_axes(*left[:-1], *right[1:])
+    return ValueKind((*left[:-1], *right[1:]))
 
 
-def _inner_help(left: tuple[str, ...], right: tuple[str, ...]) -> str:
+def _inner_help(left: Axes, right: Axes) -> str:
     inner = f"the inner dimensions, {left[-1]} and {right[0]}, must be the same"
     if right[-1] == left[-1]:
         return f"{inner}; is X@Y^T meant?"
@@ -60,7 +60,7 @@ def transpose(expr: Transpose, value_of: ValueOf, report: Report) -> ValueKind |
         help = "write ^(T) for a power" if not value.axes else "a product takes a vector on either side"
         report("E307", f"'^T' transposes matrices, but this is {what}", expr.span, help)
         return None
-    return of_axes(*reversed(value.axes))
+    return ValueKind(value.axes[::-1])
 
 
 def function(call: Call, value_of: ValueOf, report: Report) -> ValueKind | None:
@@ -81,7 +81,7 @@ def function(call: Call, value_of: ValueOf, report: Report) -> ValueKind | None:
             report("E307", message, arg.span, _HELP)
             return None
     axes = what.axes(*(value.axes for value in own))
-    return of_axes(*axes) if axes else ValueKind(Kind.TENSOR)
+    return ValueKind(axes)
 
 
 _HELP = "matrices are g, w, states and products of them; square ones are X@X^T and states of 'rows x rows'"
@@ -89,7 +89,7 @@ _HELP = "matrices are g, w, states and products of them; square ones are X@X^T a
 
 def _identity(call: Call) -> ValueKind | None:
     names = [size.id for size in call.args if isinstance(size, Name) and not size.primed]
-    return of_axes(names[0], names[-1]) if len(names) == len(call.args) else None
+    return ValueKind((names[0], names[-1])) if len(names) == len(call.args) else None
 
 
 def _what(value: ValueKind) -> str:

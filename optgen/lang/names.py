@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import replace
 
+from optgen.axes import ELEMENTS
 from optgen.diagnostics import Span
 from optgen.expressions import WORKERS, Call, Expr, IsSet, Name, children, walk
 from optgen.functions.table import FUNCTIONS, draw_of, is_draw, is_reduction
-from optgen.groups import is_group
+from optgen.groups import LineGroup
 from optgen.lang.builtins import COMMON_FUNCTIONS, COMMON_NAMES, RESERVED, SPARSE, TENSORS
 from optgen.lang.grouped import problem_of
 from optgen.lang.histories import check_element, check_entry
 from optgen.lang.scope import Scope, meaning
-from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
+from optgen.model import RESERVED_PARAMS, Equation
 
 
 def check_call(call: Call, scope: Scope) -> None:
@@ -28,7 +29,7 @@ def check_call(call: Call, scope: Scope) -> None:
         name = call.function
         help = f"write {name}(per row), {name}(per col), or dimensions, as {name}(rows x r)"
         scope.report("E306", what, call.span, help)
-    elif any(_is_no_dimension(Name(dim, False, call.span), scope) for dim in call.dims):
+    elif any(_is_no_dimension(Name(str(dim), False, call.span), scope) for dim in call.dims):
         help = "write rows, cols, or an int param with an interval from 1 on"
         scope.report("E306", f"{call.function} takes dimensions", call.span, help)
     elif not function.takes(len(call.args)):
@@ -49,7 +50,7 @@ def check_call(call: Call, scope: Scope) -> None:
     elif call.scope == "matrix" and not scope.last_two:
         help = "a parameter is one matrix, so leave the scope out; or declare 'axes last two'"
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
-    elif call.scope is not None and is_group(call.scope):
+    elif isinstance(call.scope, LineGroup):
         problem = problem_of(call.scope, scope)
         if problem is not None:
             scope.report("E303", problem[0], call.span, problem[1], "groups")
@@ -90,7 +91,7 @@ def _is_indexed(call: Call, at: Span, scope: Scope) -> bool:
 
 def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
     param = scope.params.get(expr.id) if isinstance(expr, Name) else None
-    is_size = isinstance(expr, Name) and expr.key in AXES[Kind.ELEM]
+    is_size = isinstance(expr, Name) and expr.key in ELEMENTS
     is_whole = param is not None and param.is_int and param.interval is not None and param.interval.low >= 1
     return not (is_size or is_whole or (isinstance(expr, Name) and expr.id in scope.failed))
 
@@ -103,7 +104,7 @@ def _what_reduces() -> str:
     return f"{', '.join(most)} and {last} reduce"
 
 
-def _scope_text(scope: str) -> str:
+def _scope_text(scope: str | LineGroup) -> str:
     return f"{'over' if scope in ('params', WORKERS) else 'per'} {scope}"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from optgen.axes import Kind
 from optgen.bounds import bounds, bounds_of
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children, walk
@@ -23,7 +24,7 @@ from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.table import draw_of, elementwise_of, reduction_of
 from optgen.lang.kinds import infer
 from optgen.lang.loops import loops_around
-from optgen.model import COUNTS, EPSILON, Equation, Flags, Kind, Loop, Optimizer, Program, Timing
+from optgen.model import COUNTS, EPSILON, Equation, Flags, Loop, Optimizer, Program, Timing
 from optgen.truth import partial_truth
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from optgen import pipeline
+from optgen.axes import Kind
 from optgen.backends import target
 from optgen.backends.gpu.nvidia import OLDEST, Nvidia
 from optgen.backends.gpu.table import Counts, Launch
 from optgen.emit.gpu_header import launches
 from optgen.ir import Buffer, Kernel
-from optgen.model import Kind
 from optgen.objectcode import cache
 
 _SYMBOL = "optgen_library_launch"

@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from optgen.axes import Kind
 from optgen.emit.header import PARALLEL_FOR, framed, safe
 from optgen.library.c_text import choice_name, field, real
 from optgen.library.specs import LibrarySpec
-from optgen.model import Kind
 from optgen.symbolic.unicode import unicode
 
 ABI = 1

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from optgen import arguments, pipeline
+from optgen.axes import Axes, Kind, length_of
 from optgen.expressions import Expr, walk
 from optgen.facts import fact
 from optgen.functions.matrices import is_of_matrices
 from optgen.ir import Variant
 from optgen.library.calls import SUPPORTED
-from optgen.model import Kind, Optimizer, Timing, kind_of_dims
+from optgen.model import Optimizer, Timing
 from optgen.stages.cost import caller_axes
 from optgen.stages.layout import lives
-from optgen.stages.plan import GROUPED, ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
+from optgen.stages.plan import GROUPED, ONE, PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
 
 MOST_TIMINGS = 4
 """Each combination of the timings that are due has a table of stages of its own."""
@@ -189,14 +190,13 @@ class _ProgramBuilder:
 
     def _sized(self, axes: Axes) -> Axes:
         """Dimensions with numbers in the place of params."""
-        return tuple(x if x in PARAMETER or x.isdigit() else str(int(self._values[x] or 0)) for x in axes)
+        return tuple(x if x in PARAMETER else length_of(x, self._values) for x in axes)
 
     def _array(self, array: StageArray) -> WorkArray:
-        kind = Kind.SHARED if array.is_shared else kind_of_dims(array.axes)[0] if array.axes else Kind.TENSOR
-        is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-        entries = int(array.entries) if array.entries.isdigit() else int(self._values.get(array.entries) or 0)
-        axes = (*self._sized(array.axes), ONE)[:2] if kind is Kind.MATRIX else ()
-        return WorkArray(kind, self._elements if is_element else "float64", entries, axes)
+        is_element = array.is_element or (array.is_narrow and bool(array.axes))
+        entries = length_of(array.entries, self._values)
+        axes = (*self._sized(array.axes), ONE)[:2] if array.kind is Kind.MATRIX else ()
+        return WorkArray(array.kind, self._elements if is_element else "float64", entries, axes)
 
     def _place(self, key: str) -> str:
         return self._plan.places.get(key, key)
@@ -228,16 +228,16 @@ class _ProgramBuilder:
         """A loop. Of a value that is carried, a turn reads the array that the last one wrote. The first turn, those
         with odd numbers and the others read and write other arrays."""
         turns = int(arguments.number(stage.count, self._values))
-        before = {key: current.get(key) for key, _ in stage.carried}
-        latest = {key: current.get(key, self._place(key)) for key, _ in stage.carried}
+        before = {key: current.get(key) for key, *_ in stage.carried}
+        latest = {key: current.get(key, self._place(key)) for key, *_ in stage.carried}
         bodies = []
         for turn in range(min(turns, 3)):
-            for key, new in stage.carried:
-                current[key], current[new] = latest[key], self._place(f"{new}~" if turn % 2 else new)
+            for key, new, other in stage.carried:
+                current[key], current[new] = latest[key], self._place(other if turn % 2 else new)
             bodies.append(tuple(self._made(stage.body, current)))
-            latest = {key: current[new] for key, new in stage.carried}
-        for key, new in stage.carried:
-            current[new] = self._place(f"{new}~" if (turns - 1) % 2 else new) if turns else latest[key]
+            latest = {key: current[new] for key, new, _ in stage.carried}
+        for key, new, other in stage.carried:
+            current[new] = self._place(other if (turns - 1) % 2 else new) if turns else latest[key]
             current.pop(key, None)
             if (known := before[key]) is not None:
                 current[key] = known

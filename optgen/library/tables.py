@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optgen.axes import ELEMENTS, Axes, Axis, Kind, length_of
 from optgen.execute import buffers, storage
 from optgen.facts import fact
 from optgen.ir import Buffer, is_gradient
@@ -17,7 +18,7 @@ from optgen.library.conditions import ConditionWriter, chooser
 from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
 from optgen.library.stages import CallPlace, CallStep, KernelStep, StageProgram, Step
-from optgen.model import Kind, flags_text
+from optgen.model import flags_text
 from optgen.spec_identity import identity
 
 _KINDS = {
@@ -206,11 +207,11 @@ def _place(built: BuiltSpec, made: LibraryProgram, place: CallPlace) -> str:
     return ", ".join([*map(str, _role(built, own, {})), axes])
 
 
-def _axis(axis: str) -> str:
-    return {"rows": "AXIS_ROWS", "cols": "AXIS_COLS"}.get(axis, axis)
+def _axis(axis: Axis) -> str:
+    return {"rows": "AXIS_ROWS", "cols": "AXIS_COLS"}.get(str(axis), str(axis))
 
 
-def _axes(axes: Sequence[str]) -> str:
+def _axes(axes: Axes) -> str:
     return f", .axes = {{{', '.join(map(_axis, axes))}}}" if axes else ""
 
 
@@ -269,9 +270,8 @@ def _buffer(built: BuiltSpec, b: Buffer, made: Made, places: Mapping[str, int]) 
         "bytes": _itemsize(b),
         "per": b.block or (2 if b.format.is_packed else 1),
     }
-    if b.dims:
-        sizes = {x: m.args.values.get(x) for x in b.dims}
-        axes = [x if sizes[x] is None else str(int(sizes[x] or 0)) for x in b.dims]
+    if b.kind is Kind.MATRIX:
+        axes = [x if x in ELEMENTS else length_of(x, m.args.values) for x in b.axes]
         fields["axes"] = f"{{{', '.join(map(_axis, [*axes, 'AXIS_NONE'][:2]))}}}"
     if role == "ROLE_ARRAY" and b.kind is Kind.ROW and b.written:
         fields["is_made"] = 1

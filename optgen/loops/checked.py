@@ -22,7 +22,18 @@ from typing import Any
 import numpy as np
 
 from optgen.loops import numpy_blas
-from optgen.loops.language import FLOAT, INT, TRANS, Function, lower_product, power_of_2, syntax, total, upper_product
+from optgen.loops.language import (
+    FLOAT,
+    INT,
+    TRANS,
+    Function,
+    LoopType,
+    lower_product,
+    power_of_2,
+    syntax,
+    total,
+    upper_product,
+)  # fmt: skip
 
 # ---------------------------------------------------------------- memory
 
@@ -361,7 +372,7 @@ class Functions:
             python = self._python(f)  # last, as a function may call itself
         return self._made[f]
 
-    def _typed(self, type: str, x: Any) -> Any:
+    def _typed(self, type: LoopType, x: Any) -> Any:
         return self._arithmetic.float(x) if type == FLOAT else as_int(x) if type == INT else x
 
     def _python(self, f: Function) -> Callable[..., Any]:

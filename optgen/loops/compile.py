@@ -11,9 +11,8 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from optgen.loops.language import ARRAY, BOOL, FLOAT, INT, INTS, WORDS, Function
+from optgen.loops.language import ARRAY, BOOL, FLOAT, INT, INTS, WORDS, Function, LoopType, PointerType
 
-_ELEMENTS = {ARRAY: FLOAT, INTS: INT, WORDS: "i32"}
 """The types that pointers point to."""
 _ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr"}
 
@@ -27,7 +26,7 @@ _OF_ADDRESSES = {"packed_gemm": 10, "gathered_gemm": 11, "gathered_sum": 10, "ga
 class LoopValue(NamedTuple):
     """A value in LLVM IR: its type, and a register or a constant."""
 
-    type: str
+    type: LoopType
     text: str
 
 
@@ -69,7 +68,7 @@ def shared_symbol(f: Function, dtype: np.dtype) -> str:
 
 
 def _parameter_types(f: Function) -> list[str]:
-    return ["ptr", *(type for _, type in f.parameters)]
+    return ["ptr", *(str(type) for _, type in f.parameters)]
 
 
 def _exported(f: Function, dtype: np.dtype) -> str:
@@ -86,7 +85,7 @@ class _Emitter:
         self.dtype = dtype
         self.blas = blas
         self.lines: list[str] = []
-        self.variables: dict[str, str] = {}
+        self.variables: dict[str, LoopType] = {}
         self.head: list[str] = []
         self.called: list[Function] = []
         self.numbers = itertools.count()
@@ -97,7 +96,7 @@ class _Emitter:
         self._block(self.f.tree().body)
         if self.f.returns == "void":
             self.lines.append("ret void")
-        noalias = {ARRAY: " noalias", INTS: " noalias readonly", WORDS: " noalias"}
+        noalias: dict[LoopType, str] = {ARRAY: " noalias", INTS: " noalias readonly", WORDS: " noalias"}
         parameters = [f"{type}{noalias.get(type, '')} %p.{name}" for name, type in self.f.parameters]
         head = (
             f"define internal {self.f.returns} @f.{self.f.name}({', '.join(['ptr %gemm', *parameters])}) alwaysinline"
@@ -216,7 +215,7 @@ class _Emitter:
         return self._refuse(e)
 
     def _binary(self, op: ast.operator, a: LoopValue, b: LoopValue, where: ast.AST) -> LoopValue:
-        if a.type in _ELEMENTS and isinstance(op, ast.Add):
+        if isinstance(a.type, PointerType) and isinstance(op, ast.Add):
             return LoopValue(a.type, self._element(a, self._convert(b, INT, where)))
         if a.type == b.type == INT and not isinstance(op, ast.Div):
             match op:
@@ -320,7 +319,7 @@ class _Emitter:
         self.lines.append(f"call void %gemm({', '.join(texts)})")
         return LoopValue("void", "")
 
-    def _gemm_types(self) -> list[str]:
+    def _gemm_types(self) -> list[LoopType]:
         """The types of trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc."""
         flag, size = self.blas
         return [flag, flag, size, size, size, ARRAY, size, ARRAY, size, FLOAT, ARRAY, size]
@@ -328,10 +327,12 @@ class _Emitter:
     # ------------------------------------------------------------ pieces
 
     def _element(self, array: LoopValue, index: LoopValue) -> str:
-        return self._assigned(f"getelementptr {_ELEMENTS[array.type]}, ptr {array.text}, i64 {index.text}", "ptr").text
+        assert isinstance(array.type, PointerType)
+        text = f"getelementptr {array.type.element}, ptr {array.text}, i64 {index.text}"
+        return self._assigned(text, array.type).text
 
     def _read(self, array: LoopValue, index: LoopValue, where: ast.AST) -> LoopValue:
-        type = _ELEMENTS.get(array.type) or self._refuse(where)
+        type = array.type.element if isinstance(array.type, PointerType) else self._refuse(where)
         value = self._assigned(f"load {type}, ptr {self._element(array, index)}", type)
         return self._assigned(f"zext i32 {value.text} to i64", INT) if array.type == WORDS else value
 
@@ -343,10 +344,10 @@ class _Emitter:
             value = self._assigned(f"trunc i64 {value.text} to i32", "i32")
         self.lines.append(f"store {_of(value)}, ptr {self._element(array, index)}")
 
-    def _typed(self, e: ast.expr, type: str) -> LoopValue:
+    def _typed(self, e: ast.expr, type: LoopType) -> LoopValue:
         return self._convert(self._value(e), type, e)
 
-    def _convert(self, value: LoopValue, type: str, where: ast.AST) -> LoopValue:
+    def _convert(self, value: LoopValue, type: LoopType, where: ast.AST) -> LoopValue:
         if value.type == type:
             return value
         if (value.type, type) != (INT, FLOAT):
@@ -365,16 +366,18 @@ class _Emitter:
         type = self.variables[name]
         return self._assigned(f"load {type}, ptr %v.{name}", type)
 
-    def _do(self, instruction: str, type: str, a: LoopValue, b: LoopValue, result: str | None = None) -> LoopValue:
+    def _do(
+        self, instruction: str, type: LoopType, a: LoopValue, b: LoopValue, result: LoopType | None = None
+    ) -> LoopValue:
         return self._assigned(f"{instruction} {type} {a.text}, {b.text}", result or type)
 
-    def _invoked(self, type: str, callee: str) -> LoopValue:
+    def _invoked(self, type: LoopType, callee: str) -> LoopValue:
         if type == "void":
             self.lines.append(f"call void {callee}")
             return LoopValue("void", "")
         return self._assigned(f"call {type} {callee}", type)
 
-    def _assigned(self, text: str, type: str) -> LoopValue:
+    def _assigned(self, text: str, type: LoopType) -> LoopValue:
         name = f"%t{next(self.numbers)}"
         self.lines.append(f"{name} = {text}")
         return LoopValue(type, name)

@@ -15,11 +15,11 @@ from optgen.backends import machine
 from optgen.loops import code, numpy_blas, trampoline
 from optgen.loops.checked import run_checked
 from optgen.loops.compile import module, shared_symbol
-from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
+from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function, LoopType
 
 POOL_MIN_WORK = machine.value("threads.min_shared_work")
 """Less work than this, in additions of two elements, stays on the calling thread: to wake a thread takes longer."""
-_INTEGERS: dict[str, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
+_INTEGERS: dict[LoopType, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
 _CALL_OF_GEMM = "call void %gemm("
 KERNELS: list[LoopKernel] = []
 """All that the process has imported, for `python -m runtime.native`."""

@@ -32,10 +32,25 @@ import os
 import textwrap
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-INT, FLOAT, ARRAY, BOOL = "i64", "{T}", "ptr", "i1"
-INTS, WORDS = "ptr addrspace(0)", "ptr addrspace( 0 )"  # to LLVM other ways to write `ptr`
+INT, FLOAT, BOOL = "i64", "{T}", "i1"
+
+
+@dataclass(frozen=True)
+class PointerType:
+    """A pointer to elements of a type. To LLVM all pointers are of one type."""
+
+    element: str
+
+    def __str__(self) -> str:
+        return "ptr"
+
+
+LoopType = str | PointerType
+"""The type of a value of a loop: as LLVM writes it, or what it points to."""
+ARRAY, INTS, WORDS = PointerType(FLOAT), PointerType(INT), PointerType("i32")
 _WORDS = 1 << 64
 NO_TRANS, TRANS = 111, 112
 """CBLAS's flags: a matrix as it is, and transposed."""
@@ -64,7 +79,7 @@ class Words(Protocol):
     def __add__(self, offset: int) -> Words: ...
 
 
-_TYPES = {"int": INT, "float": FLOAT, "Array": ARRAY, "Ints": INTS, "Words": WORDS}
+_TYPES: dict[str, LoopType] = {"int": INT, "float": FLOAT, "Array": ARRAY, "Ints": INTS, "Words": WORDS}
 
 
 # ---------------------------------------------------------------- what functions can call

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from optgen.loops import numpy_blas
-from optgen.loops.language import ARRAY, INT, INTS, WORDS
+from optgen.loops.language import ARRAY, INT, INTS, WORDS, LoopType
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 """Those of `codes`, in order."""
-_KINDS = {INT: ord("i"), ARRAY: ord("a"), INTS: 0, WORDS: 1}
+_KINDS: dict[LoopType, int] = {INT: ord("i"), ARRAY: ord("a"), INTS: 0, WORDS: 1}
 _FLAGS = 0x0002 | 0x0080
 """METH_KEYWORDS | METH_FASTCALL: C gets the address of the arguments, their number, and the names of the last ones."""
 _FUNCTIONS = {
@@ -84,7 +84,7 @@ class Loaded(ctypes.Structure):
 
     _fields_ = (("n", ctypes.c_int64), ("kinds", ctypes.c_void_p), ("codes", _Entry * len(DTYPES)))
 
-    def __init__(self, types: Sequence[str]) -> None:
+    def __init__(self, types: Sequence[LoopType]) -> None:
         kinds = (ctypes.c_uint8 * len(types))(*(_KINDS[type] for type in types))
         super().__init__(len(types), ctypes.addressof(kinds))
         self._kept: list[object] = [kinds]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.ir import Instr
-from optgen.model import Kind
 
 
 def deferred(

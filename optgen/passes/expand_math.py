@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.ir import Instr, Kernel, Phase, PhaseKind
 from optgen.ir.expand import expand
 from optgen.ir.verify import PHASE_KINDS
-from optgen.model import Kind
 
 PHASE_OF_KIND: dict[Kind, PhaseKind] = {
     Kind.SHARED: "shared",

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.ir import Instr, Kernel, Phase
-from optgen.model import Kind
 
 HOST = (Kind.UNIFORM, Kind.HOST)
 

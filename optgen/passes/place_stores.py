@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import reduce
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.ir import Instr, Value
-from optgen.model import Kind
 
 MAX_EXHAUSTIVE = 8
 """The largest number of choices of which every plan is evaluated."""

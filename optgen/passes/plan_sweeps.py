@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.ir import Instr, Kernel, Phase, Value
-from optgen.model import Kind
 from optgen.passes.defer_reductions import deferred
 from optgen.passes.place_stores import Choice, place_stores
 from optgen.passes.temporaries import choose_temporary

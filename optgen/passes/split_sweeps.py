@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.ir import Instr, Kernel, Phase, Value
-from optgen.model import Kind
 
 
 def split_sweeps(kernel: Kernel) -> Kernel:

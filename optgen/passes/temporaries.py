@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.ir import Instr
-from optgen.model import Kind
 
 DIVISION, OPERATION = 1.0, 1 / 16
 """The cost of an element's division or root, and of any other operation, beside 1 for a byte that is read."""

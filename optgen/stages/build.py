@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from optgen import ir
+from optgen.axes import COLS, Axes, When
 from optgen.expressions import Name, Number
-from optgen.groups import is_group
-from optgen.ir import Buffer, Instr, Kernel, Type, Value, Variant
+from optgen.ir import Buffer, Instr, Kernel, Value, Variant
 from optgen.ir.verify import verify
-from optgen.model import Kind, Optimizer, Timing
+from optgen.model import Optimizer, Timing
 from optgen.observer import Observer, ignore
 from optgen.stages.fold import folded
 from optgen.stages.levels import Block, Node
@@ -22,8 +22,8 @@ from optgen.stages.orient import oriented
 from optgen.stages.plan import (
     GROUPED,
     PARAMETER,
-    Axes,
     CallStage,
+    CarriedValue,
     KernelStage,
     LoopStage,
     Operand,
@@ -32,7 +32,7 @@ from optgen.stages.plan import (
     StageArray,
     home,
 )
-from optgen.stages.section import SectionBuilder, relative_kind
+from optgen.stages.section import SectionBuilder, relative_axes
 
 _STORAGE = {"f32": "float32", "f64": "float64"}
 
@@ -51,7 +51,7 @@ def plan(
     whole = live(build_whole(optimizer, variant, due, first=first))
     observe("whole", whole)
     exact = {b.name for b in whole.buffers if _is_exact(b, whole.compute)}
-    grouped = {b.name for b in whole.buffers if any(map(is_group, b.dims)) and not b.entries}
+    grouped = {b.name for b in whole.buffers if b.group is not None and not b.entries}
     kernel, symmetric = oriented(whole, exact | grouped)
     observe("orient", kernel)
     planner = _Planner(kernel, symmetric, variant, exact)
@@ -66,14 +66,9 @@ def plan(
 def _is_exact(b: Buffer, compute: ir.DType) -> bool:
     """Whether a buffer is one array that keeps every bit of its values: numbers, and elements in the dtype of the
     arithmetic."""
-    axes = _axes(b)
     if b.entries or ir.is_gradient(b.name):
         return False
-    return not axes or (len(axes) == 2 and not b.is_scale and b.format.array_dtype == _STORAGE[compute])
-
-
-def _axes(b: Buffer) -> Axes:
-    return Type(b.kind, "f64", b.dims).axes
+    return not b.axes or (b.is_element and not b.is_scale and b.format.array_dtype == _STORAGE[compute])
 
 
 @dataclass
@@ -111,7 +106,7 @@ class _Planner:
     def plan(self) -> tuple[Stage, ...]:
         """The stages of the whole update."""
         (phase,) = self.whole.phases
-        roots = frozenset(x.value.id for x in self.stores if self.buffers[x.buffer].kind is not Kind.HOST)
+        roots = frozenset(x.value.id for x in self.stores if self.buffers[x.buffer].known is not When.HOST)
         is_light = Light(self.whole.compute)
         memory = {b.name: self._memory(b) for b in self.whole.buffers}
         return tuple(self.block(Block(phase.instrs, {}, roots, self.aliases, is_light, memory), top=True))
@@ -144,20 +139,20 @@ class _Planner:
         if name in self.places:
             return name
         if isinstance(op, ir.Put):
-            found = StageArray(name, (), entries=self._entries(op), turn=op.turn, is_shared=_is_shared(op.x))
+            found = StageArray(name, (), entries=self._entries(op), turn=op.turn, known=_known(op.x))
         else:
             result = self.instrs[self.aliases.get(key, key)].result
             assert result is not None
             is_narrow = op.function not in GROUPED if isinstance(op, ir.ArrayCall) else _is_narrow(op)
-            found = StageArray(name, result.type.axes, is_narrow, is_shared=_is_shared(result))
+            found = StageArray(name, result.type.axes, is_narrow, _known(result))
         self.arrays.setdefault(name, found)
         return name
 
-    def _entries(self, put: ir.Put) -> str:
+    def _entries(self, put: ir.Put) -> int | str:
         """How many elements an array has that a loop fills: a number, or a name."""
         count = self.counts[put.turn].expr
         assert isinstance(count, Name | Number)
-        return count.id if isinstance(count, Name) else str(int(count.value))
+        return count.id if isinstance(count, Name) else int(count.value)
 
     # ------------------------------------------------------------ blocks
 
@@ -190,16 +185,19 @@ class _Planner:
             operands = tuple(Operand(self._operand(v), t) for v, t in zip(op.args, op.transposed, strict=True))
             numbers = tuple(x.expr for x in op.numbers)
             target = self.name(node.key)
-            return CallStage(op.function, operands, target, numbers, op.symmetric, op.vectors, op.turned)
+            grouped = op.args[0].type if op.function == "spread" else op.type
+            group = grouped.group if op.function in GROUPED else None
+            return CallStage(op.function, operands, target, numbers, op.symmetric, op.vectors, op.turned, group)
         assert isinstance(op, ir.Repeat)
-        pairs = []
+        carried = []
         for start, give in zip(op.starts, op.region.gives, strict=True):
             first, new = self.array(start.id), self.array(give.id)
-            self.arrays.setdefault(f"{new}~", replace(self.arrays[new], key=f"{new}~"))
-            pairs.append((first, new))
+            other = f"{new}~"
+            self.arrays.setdefault(other, replace(self.arrays[new], key=other))
+            carried.append(CarriedValue(first, new, other))
         gives = frozenset(v.id for v in op.region.gives)
         inner = Block(op.region.instrs, block.light, gives, self.aliases, block.is_light, block.buffers)
-        return LoopStage(op.count.expr, op.index or None, tuple(self.block(inner)), tuple(pairs))
+        return LoopStage(op.count.expr, op.index or None, tuple(self.block(inner)), tuple(carried))
 
     def _operand(self, v: Value) -> str:
         """The array that a call reads."""
@@ -210,7 +208,7 @@ class _Planner:
 
     def _store_states(self, block: Block, sections: dict[tuple[int, Axes], _Section]) -> None:
         """Have each state stored where nothing reads its old value later."""
-        numbers = {x.buffer: x for x in self.stores if self.buffers[x.buffer].kind is Kind.HOST}
+        numbers = {x.buffer: x for x in self.stores if self.buffers[x.buffer].known is When.HOST}
         levels = self._levels_of_numbers(block, numbers)
         for store in self.stores:
             name = store.buffer
@@ -223,7 +221,7 @@ class _Planner:
         (key,) = block.expanded([store.value.id])[0]  # the value, or that which a rounding begins with
         name, k = store.buffer, block.producers[key]
         node, level = block.nodes[k], block.levels[k]
-        axes = _axes(self.buffers[name])
+        axes = self.buffers[name].axes
         domain = node.domain or (home(axes) if len(axes) == 1 else axes or PARAMETER)
         last = self._last_read(block, name, domain)
         is_own, is_call = name in self.exact and key == store.value.id, node.domain is None
@@ -308,21 +306,20 @@ class _Planner:
         """A buffer of a kernel over these dimensions."""
         if name not in self.arrays:
             buffer = self.buffers[name]
-            kind = relative_kind(_axes(buffer), domain, buffer.kind)
-            return replace(buffer, written=written or buffer.is_scale, kind=kind, dims=())
+            axes = relative_axes(buffer.axes, domain)
+            return replace(buffer, written=written or buffer.is_scale, axes=axes)
         array = self.arrays[name]
         is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-        number = Kind.SHARED if array.is_shared else Kind.TENSOR
-        kind = Kind.COL if name in columns else relative_kind(array.axes, domain, number)
+        axes = COLS if name in columns else relative_axes(array.axes, domain)
         storage = _STORAGE[self.whole.compute] if is_element else "float64"
-        return Buffer(name, written, kind=kind, storage=storage, entries=array.entries, turn=array.turn)
+        return Buffer(name, written, None, axes, storage, known=array.known, entries=array.entries, turn=array.turn)
 
     # ------------------------------------------------------------ what folds
 
     def matrices(self) -> set[str]:
         """The arrays of matrices that a call can read."""
         found = {key for key, array in self.arrays.items() if len(array.axes) == 2}
-        found |= {name for name in self.exact if len(_axes(self.buffers[name])) == 2}
+        found |= {name for name in self.exact if self.buffers[name].is_element}
         return found | {key for key, place in self.places.items() if place in found}
 
     def symmetric(self) -> set[str]:
@@ -342,5 +339,6 @@ def _is_narrow(op: ir.Op) -> bool:
     return isinstance(op, ir.Keep) and op.narrow
 
 
-def _is_shared(x: Value) -> bool:
-    return x.type.kind is Kind.SHARED
+def _known(x: Value) -> When:
+    """When a number is known that a kernel has computed."""
+    return When.SHARED if x.type.known is When.SHARED else When.TENSOR

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from optgen import arguments
+from optgen.axes import Axes, length_of
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.ir import Kernel
 from optgen.ir.cost import sweeps
 from optgen.model import Optimizer
-from optgen.stages.plan import GROUPED, ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import GROUPED, PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage
 
 
 def caller_axes(optimizer: Optimizer) -> dict[str, Axes]:
@@ -37,7 +38,7 @@ def moved(plan: Plan, kernel_of: Callable[[KernelStage], Kernel], values: Mappin
     def of(stage: KernelStage | CallStage) -> float:
         if isinstance(stage, CallStage):
             return 0
-        elements = math.prod(1 if x == ONE else (values[x] or 0) for x in stage.domain)
+        elements = math.prod(length_of(x, values) for x in stage.domain)
         return elements * sum(x.bytes_read + x.bytes_written for x in sweeps(kernel_of(stage)))
 
     return (values.get("matrices") or 1) * _total(plan.stages, of, values)
@@ -61,7 +62,7 @@ def _call(call: CallStage, axes: Mapping[str, Axes], values: Mapping[str, float 
         return 0
     shapes = []
     for operand in call.operands:
-        own = [1 if x == ONE else (values[x] or 0) for x in axes[operand.key]]
+        own = [length_of(x, values) for x in axes[operand.key]]
         shapes.append(own[::-1] if operand.transposed else own)
     if call.function == "product":
         rows, inner = (1, *shapes[0]) if 0 in call.vectors else shapes[0]

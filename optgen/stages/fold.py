@@ -13,9 +13,11 @@ from optgen import ir
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Expr, Name, Number, Unary
 from optgen.ir import Kernel, Value
-from optgen.stages.plan import CallStage, KernelStage, LoopStage, Operand, Stage, walk_stages
+from optgen.stages.plan import PARAMETER_SIZES, CallStage, KernelStage, LoopStage, Operand, Stage, walk_stages
 
 _NOWHERE = Span(0, 0, 0)
+_SIZES = {own: name for name, own in PARAMETER_SIZES.items()}
+"""The sizes of a parameter, by their names in kernels over other matrices."""
 _ONE = Number(1.0, "1", _NOWHERE)
 _OPERATORS: Mapping[type[ir.Op], str] = {ir.Add: "+", ir.Sub: "-", ir.Mul: "*"}
 Term = tuple[Expr, str]
@@ -115,7 +117,7 @@ def _number(x: Value, made: Mapping[Value, ir.Op]) -> Expr | None:
         case ir.Const(value=value):
             return Number(value, f"{value:g}", _NOWHERE)
         case ir.Hyper(name=name):
-            return Name(name.removeprefix("parameter."), False, _NOWHERE)
+            return Name(_SIZES.get(name, name), False, _NOWHERE)
         case ir.Convert(x=of):
             return _number(of, made)
         case ir.Neg(x=of):
@@ -135,7 +137,7 @@ def _reads(stage: Stage) -> set[str]:
         case CallStage(operands=operands):
             return {x.key for x in operands}
         case LoopStage(carried=carried):
-            return {key for pair in carried for key in pair}
+            return {key for x in carried for key in (x.start, x.new)}
 
 
 def _writes(stage: Stage) -> set[str]:
@@ -145,4 +147,4 @@ def _writes(stage: Stage) -> set[str]:
         case CallStage(target=target):
             return {target}
         case LoopStage(carried=carried):
-            return {new for _, new in carried}
+            return {x.new for x in carried}

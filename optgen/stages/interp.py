@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments, groups
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Axis, When, length_of
 from optgen.ir.interp import TensorUpdate, interpret
-from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
-from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import PARAMETER, PARAMETER_SIZES, CallStage, KernelStage, LoopStage, Plan, Stage
 
 Array = np.ndarray[Any, Any]
 CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], None]
@@ -36,9 +36,8 @@ def interpret_plan(
     """Execute one update of tensors, in place: of one, or of all that share values."""
     runs = [_TensorRun(plan, tensor, last_two) for tensor in tensors]
     for run in runs:
-        run.arrays |= {
-            array.key: runs[0].arrays[array.key] for array in plan.arrays if array.key in run.arrays and array.is_shared
-        }
+        shared = [x.key for x in plan.arrays if x.known is When.SHARED and x.key in run.arrays]
+        run.arrays |= {key: runs[0].arrays[key] for key in shared}
     _PlanRun(runs, call, seed).stages(plan.stages)
 
 
@@ -60,20 +59,20 @@ class _PlanRun:
                     self.loop(stage)
 
     def loop(self, loop: LoopStage) -> None:
-        initial = [{key: run.arrays[key] for key, _ in loop.carried} for run in self.runs]
-        slots = [{new: (run.arrays[new], run.arrays[f"{new}~"]) for _, new in loop.carried} for run in self.runs]
+        initial = [{x.start: run.arrays[x.start] for x in loop.carried} for run in self.runs]
+        slots = [{x.new: (run.arrays[x.new], run.arrays[x.other]) for x in loop.carried} for run in self.runs]
         for turn in range(int(arguments.number(loop.count, self.runs[0].values))):
             for run, own in zip(self.runs, slots, strict=True):
                 if loop.index is not None:
                     run.values[loop.index] = turn
-                for _, new in loop.carried:
+                for _, new, _ in loop.carried:
                     run.arrays[new] = own[new][turn % 2]
             self.stages(loop.body)
             for run in self.runs:
-                for key, new in loop.carried:
+                for key, new, _ in loop.carried:
                     run.arrays[key] = run.arrays[new]
         for run, before in zip(self.runs, initial, strict=True):
-            for key, new in loop.carried:
+            for key, new, _ in loop.carried:
                 run.arrays[new] = run.arrays[key]
                 run.arrays[key] = before[key]
 
@@ -89,7 +88,7 @@ class _TensorRun:
         self.lead = (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
         elements = np.float64 if tensor.buffers["w"].dtype == np.float64 else np.float32
         sweeps = [x for x in plan.walk() if isinstance(x, KernelStage) and x.domain == PARAMETER]
-        self.elements = {b.name for x in sweeps for b in x.buffers if b.kind is Kind.ELEM and not b.entries}
+        self.elements = {b.name for x in sweeps for b in x.buffers if b.axes == ELEMENTS and not b.entries}
         self.arrays = self._made(elements)
 
     def _made(self, elements: type[np.floating[Any]]) -> dict[str, Array]:
@@ -107,8 +106,8 @@ class _TensorRun:
     def shape(self, axes: Axes) -> tuple[int, ...]:
         return (*self.lead, *(self.length(axis) for axis in axes)) if axes else ()
 
-    def length(self, axis: str) -> int:
-        return int(axis) if axis.isdigit() else int(self.values[axis])
+    def length(self, axis: Axis) -> int:
+        return length_of(axis, self.values)
 
     def array(self, key: str) -> Array:
         place = self.plan.places.get(key, key)
@@ -123,7 +122,7 @@ class _TensorRun:
         hyper: Mapping[str, float] = self.values
         if section.domain != PARAMETER:
             own = sizes(domain, bool(self.lead))
-            hyper = {**self.values, **own, **{f"parameter.{name}": x for name, x in self.own.items()}}
+            hyper = {**self.values, **own, **{PARAMETER_SIZES[name]: x for name, x in self.own.items()}}
         return replace(self.tensor, buffers=buffers, hyper=hyper, shape=domain)
 
     def call(self, stage: CallStage, call: CallFunction) -> None:
@@ -142,4 +141,4 @@ class _TensorRun:
 
 
 def _is_line(buffer: Any) -> bool:
-    return buffer.kind.value in ("row", "col") and not buffer.entries
+    return buffer.axes in (ROWS, COLS) and not buffer.entries

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments, groups, ir
+from optgen.axes import Axes, Axis, Kind, When
 from optgen.ir import Instr, Kernel, Value
 from optgen.ir.interp import DTYPES, Array, KernelRun, TensorUpdate, evaluate, execute_for_all
 from optgen.ir.reductions import column_reduce, fold, tree_reduce
-from optgen.model import Kind
 
 MatrixRoutine = Callable[[str, Sequence[Array], Sequence[float], tuple[int, ...]], Array]
 """Computes a product or a function of matrices: takes its name, its operands as the equations have them, its numbers
@@ -64,24 +64,24 @@ class _WholeRun(KernelRun):
     def __init__(
         self, kernel: Kernel, tensor: TensorUpdate, seed: int, shared: dict[str, Any], call: MatrixRoutine
     ) -> None:
-        own = [axis for i in kernel.instrs() if i.result is not None for axis in i.result.type.axes]
+        own = [i.result.type.group for i in kernel.instrs() if i.result is not None]
         shape = tensor.buffers["w"].shape
-        names = dict.fromkeys(filter(groups.is_group, own))
-        self.hyper = {**tensor.hyper, **groups.sizes(names, shape, tensor.hyper)}
+        known = dict.fromkeys(group for group in own if group is not None)
+        self.hyper = {**tensor.hyper, **groups.sizes(known, shape, tensor.hyper)}
         super().__init__(kernel, TensorUpdate(tensor.buffers, self.hyper, tensor.t, tensor.id), seed, shared)
         self.call = call
         self.locals: dict[str, dict[int, Any]] = {}
-        self.stored_as = {frozenset(axes): axes for axes in kernel.orientation}
+        self.stored_as: dict[frozenset[Axis], Axes] = {frozenset(axes): axes for axes in kernel.orientation}
 
     def define(self, values: Sequence[Value], numbers: Sequence[Any]) -> None:
         """Give values their numbers."""
         for v, x in zip(values, numbers, strict=True):
-            (self.shared if v.type.kind is Kind.SHARED else self.values)[v.id] = x
+            (self.shared if v.type.known is When.SHARED else self.values)[v.id] = x
 
     def filled(self, v: Value, like: Value) -> Any:
         """A value as one of a type, along whose dimensions it is repeated."""
         x = self.aligned(v, like.type)
-        return np.broadcast_to(x, self.shape(like.type.kind, like.type.dims)) if like.type.axes else x
+        return np.broadcast_to(x, self.shape(like.type.axes)) if like.type.axes else x
 
     def aligned(self, v: Value, wanted: ir.Type) -> Any:
         """A value, so that NumPy repeats it along the other dimensions of a type."""
@@ -93,7 +93,7 @@ class _WholeRun(KernelRun):
 
     def execute(self, instr: Instr) -> None:
         op, result = instr.op, instr.result
-        is_plain = result is None or not (result.type.dims or isinstance(op, ir.MatrixOp | ir.Reduce))
+        is_plain = result is None or not (result.type.kind is Kind.MATRIX or isinstance(op, ir.MatrixOp | ir.Reduce))
         if is_plain or isinstance(op, ir.Math):
             super().execute(instr)
         else:
@@ -112,7 +112,7 @@ class _WholeRun(KernelRun):
             case ir.Triangle(kept=kept, x=x):
                 return (np.triu if kept == "triu" else np.tril)(self.filled(x, x))
             case ir.Repeated(x=x):
-                return np.broadcast_to(self.aligned(x, result), self.shape(result.kind, result.dims))
+                return np.broadcast_to(self.aligned(x, result), self.shape(result.axes))
             case ir.Spread(x=x):
                 return self.spread(x, result)
             case ir.ReduceGroups():
@@ -134,31 +134,30 @@ class _WholeRun(KernelRun):
         found = np.asarray(self.call(function, arrays, numbers, self.lengths(result.axes)))
         if not result.axes:
             return np.float64(found)
-        return found.astype(elements).astype(DTYPES[result.dtype]).reshape(self.shape(result.kind, result.dims))
+        return found.astype(elements).astype(DTYPES[result.dtype]).reshape(self.shape(result.axes))
 
-    def lengths(self, axes: tuple[str, ...]) -> tuple[int, ...]:
+    def lengths(self, axes: Axes) -> tuple[int, ...]:
         """The shape of an array of these dimensions."""
         return (*self.batch, *map(self.length, axes)) if axes else ()
 
     # ------------------------------------------------------------ in the order of what is stored
 
-    def is_turned(self, axes: tuple[str, ...]) -> bool:
+    def is_turned(self, axes: Axes) -> bool:
         """Whether a matrix of these dimensions is stored as its transpose."""
         return len(axes) == 2 and self.stored_as.get(frozenset(axes), axes) != axes
 
     def reduced(self, op: ir.ReduceOp, v: Value, scope: str) -> Any:
-        x, kind, dims = self.filled(v, v), v.type.kind, v.type.dims
-        if not dims:
-            return self.reduce(op, scope, np.broadcast_to(x, self.shape(kind)))
-        if self.is_turned(dims):
-            x, dims = np.swapaxes(x, -1, -2), dims[::-1]
+        x, axes = self.filled(v, v), v.type.axes
+        if v.type.kind is not Kind.MATRIX:
+            return self.reduce(op, scope, np.broadcast_to(x, self.shape(axes)))
+        if self.is_turned(axes):
+            x, axes = np.swapaxes(x, -1, -2), axes[::-1]
             scope = {"row": "col", "col": "row"}.get(scope, scope)
         if scope not in ("row", "col"):
-            return self.reduce(op, scope, x.reshape(*x.shape[: -len(dims)], 1, -1) if scope == "matrix" else x[None])
+            return self.reduce(op, scope, x.reshape(*x.shape[: -len(axes)], 1, -1) if scope == "matrix" else x[None])
         found = self.lines(op, scope, x)
-        kept = v.type.axes[0] if (scope == "row") == (v.type.axes == dims) else v.type.axes[1]
-        line = ir.of_axes((kept,), "f64")
-        return found.reshape(self.shape(line.kind, line.dims))
+        kept = v.type.axes[0] if (scope == "row") == (v.type.axes == axes) else v.type.axes[1]
+        return found.reshape(self.shape((kept,)))
 
     def lines(self, op: ir.ReduceOp, scope: str, x: Array) -> Array:
         """The reduction of each row, or of each column, of matrices as they are stored."""
@@ -179,17 +178,16 @@ class _WholeRun(KernelRun):
     # ------------------------------------------------------------ groups of rows or columns
 
     def spread(self, v: Value, result: ir.Type) -> Any:
-        (group,) = v.type.axes
-        length, repeats = (int(self.hyper[f(group)]) for f in (groups.length, groups.repeats))
+        group = v.type.group
+        assert group is not None
+        length, repeats = int(self.hyper[group.length]), int(self.hyper[group.repeats])
         x = np.asarray(self.value(v)).reshape(-1, self.length(group))
         lines = np.tile(np.repeat(x, length, -1), repeats)
-        return lines.reshape(self.shape(result.kind, result.dims))
+        return lines.reshape(self.shape(result.axes))
 
     def reduce_groups(self, op: ir.ReduceGroups) -> Any:
         group = op.group
-        count, length, repeats = (
-            int(self.hyper[name]) for name in (group, groups.length(group), groups.repeats(group))
-        )
+        count, length, repeats = (int(self.hyper[name]) for name in (str(group), group.length, group.repeats))
         lines = np.asarray(self.value(op.x)).reshape(-1, repeats, count, length)
         each = lines.transpose(0, 2, 1, 3).reshape(-1, count, repeats * length)
         how: ir.ReduceOp = "sum" if op.op == "mean" else op.op

@@ -22,8 +22,7 @@ class _Lives:
         self.places = plan.places
         self.arrays = {array.key for array in plan.arrays}
         self.filled = {array.key for array in plan.arrays if array.entries}
-        loops = [x for x in plan.walk() if isinstance(x, LoopStage)]
-        self.carried = {new: first for loop in loops for first, new in loop.carried}
+        self.carried = {x.new: x for loop in plan.walk() if isinstance(loop, LoopStage) for x in loop.carried}
 
     def visit(self, stages: Sequence[Stage], begin: int) -> int:
         """Take note of what stages need; returns the number behind the last one."""
@@ -42,15 +41,17 @@ class _Lives:
         return number
 
     def need(self, key: str, number: int) -> None:
-        place: str | None = self.places.get(key, key)
-        while place in self.arrays:
-            first, last = self.intervals.get(place, (number, number))
-            self.intervals[place] = first, max(last, number)
-            # Either array of a value that a loop carries may be the last one, and after no turn that of the start.
-            if f"{place}~" in self.intervals:
-                self.intervals[f"{place}~"] = self.intervals[place]
-            start = self.carried.get(place)
-            place = start if start in self.intervals and number > self.intervals[place][0] else None
+        place = self.places.get(key, key)
+        if place not in self.arrays:
+            return
+        first, last = self.intervals.get(place, (number, number))
+        self.intervals[place] = first, max(last, number)
+        carried = self.carried.get(place)
+        # Either array of a value that a loop carries may be the last one, and after no turn that of the start.
+        if carried is not None and carried.other in self.intervals:
+            self.intervals[carried.other] = self.intervals[place]
+        if carried is not None and carried.start in self.intervals and number > first:
+            self.need(carried.start, number)
 
     def loop(self, loop: LoopStage, number: int) -> int:
         """What is known before a loop and needed in it, what it carries, and arrays that it fills are needed in all of
@@ -59,7 +60,7 @@ class _Lives:
         end = self.visit(loop.body, number + 1)
         known = {key for key in before if self.intervals[key] != before[key]}
         known |= {key for key in self.filled & self.intervals.keys() if self.intervals[key][1] > number}
-        known |= {x for first, new in loop.carried for x in (first, new, f"{new}~")}
+        known |= {x for own in loop.carried for x in own}
         for key in known:
             first, last = self.intervals.get(key, (number, end))
             self.intervals[key] = min(first, number), max(last, end)

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from optgen import ir
+from optgen.axes import Axes
 from optgen.ir import Instr, Value
 from optgen.stages.light import Light
-from optgen.stages.plan import PARAMETER, Axes, home
+from optgen.stages.plan import PARAMETER, home
 
 
 @dataclass(frozen=True)

@@ -12,32 +12,31 @@ from itertools import groupby
 from typing import Any, cast
 
 from optgen import ir
+from optgen.axes import ELEMENTS, Axes, Axis
 from optgen.expressions import Binary, Call, Expr, Name, Transpose, children, is_grouped, with_children
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.record import Reduction
 from optgen.functions.table import reduction_of
-from optgen.groups import is_group, lines_of
+from optgen.groups import LineGroup
 from optgen.ir import Instr, Kernel, Value, Variant
 from optgen.ir.buffers import buffers
-from optgen.ir.build import WORDS, ScopedFolding, SpecLowering, late_starts
+from optgen.ir.build import WORDS, ScopedFolding, SpecLowering, late_starts, scope_of
 from optgen.ir.verify import verify
 from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import base_names, infer_values, kind_of, never, silent, value_of
 from optgen.lang.loops import loop_at, loops_around
-from optgen.model import AXES, Equation, Kind, Loop, Optimizer, Program, Timing
+from optgen.model import Equation, Loop, Optimizer, Program, Timing
 from optgen.stages.folding import TreeFolding
 from optgen.stages.plan import GROUPED
 from optgen.symbolic.written import expression
-
-Axes = tuple[str, ...]
 
 
 def build_whole(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Kernel:
     """The kernel of an update with these timings; `first`: the one that starts states."""
     program = optimizer.program(variant.flags, due=due)
     starts = late_starts(optimizer, variant, program) if first else {}
-    dims = {s.name: s.dims for s in program.states}
-    own = [replace(b, starts_late=False, dims=dims.get(b.memory, b.dims)) for b in buffers(optimizer, variant, program)]
+    axes = {s.name: s.axes for s in program.states}
+    own = [replace(b, starts_late=False, axes=axes.get(b.memory, b.axes)) for b in buffers(optimizer, variant, program)]
     kernel = _Whole(optimizer, variant, program, own, starts).kernel()
     return verify(replace(kernel, orientation=_orientation(program, kernel)))
 
@@ -55,8 +54,8 @@ class _Whole(SpecLowering):
         self.spreads: dict[str, Value] = {}
         self.apart: dict[str, ir.Op] = {}
         """Conditions of groups, and values of groups in other dtypes than double, by their names."""
-        groups = [axis for kind in self.known.values() if kind is not None for axis in kind.axes if is_group(axis)]
-        self.hyper += tuple(dict.fromkeys((*_turn_numbers(program), *groups, *program.groups)))
+        groups = [kind.group for kind in self.known.values() if kind is not None and kind.group is not None]
+        self.hyper += tuple(dict.fromkeys((*_turn_numbers(program), *map(str, (*groups, *program.groups)))))
 
     # ------------------------------------------------------------ equations and loops
 
@@ -133,7 +132,7 @@ class _Whole(SpecLowering):
         return self.type_of_kind(kind)
 
     def type_of_kind(self, kind: ValueKind) -> ir.Type:
-        return ir.Type(kind.kind, self.compute if len(kind.axes) == 2 else "f64", kind.dims)
+        return ir.Type(kind.axes, self.compute if kind.is_element else "f64", kind.known)
 
     def as_type(self, x: Value, wanted: ir.Type) -> Value:
         """A value that can be repeated to one of this type."""
@@ -150,7 +149,7 @@ class _Whole(SpecLowering):
             x = x if axes == (group,) else self.spread(x)
         if x.type.axes == axes:
             return x
-        return self.emit(ir.Repeated(self.element(x) if len(axes) == 2 else x, " x ".join(axes)))
+        return self.emit(ir.Repeated(self.element(x) if len(axes) == 2 else x, axes))
 
     def emit(self, op: ir.Op, /, id: str | None = None, *, wanted: ir.DType = "f64") -> Value:
         """Values of groups meet other ones as they are repeated for rows or columns."""
@@ -211,15 +210,14 @@ class _Whole(SpecLowering):
     def function(self, call: Call) -> Value:
         arrays = tuple(self.full(x) for x in call.args if self.axes(x))
         numbers = tuple(self.before(x) for x in call.args if not self.axes(x))
-        dims = " x ".join(self.axes(call))
-        return self.emit(ir.MatrixFunction(call.function, arrays, numbers, dims), wanted=self.compute)
+        return self.emit(ir.MatrixFunction(call.function, arrays, numbers, self.axes(call)), wanted=self.compute)
 
     def name(self, name: Name) -> Value:
         if name.at is not None and name.id not in self.states and name.key not in self.values:
             place = self.sum(name.at, self.const(float(name.at.constant)))
             known = self.known[name.array_key]
             assert known is not None
-            return super().emit(ir.Get(name.id, place, known.kind))
+            return super().emit(ir.Get(name.id, place, known.known))
         return super().name(name)
 
     # ------------------------------------------------------------ reductions
@@ -231,14 +229,14 @@ class _Whole(SpecLowering):
             terms = what.terms(self, *(self.double(self.lower(x)) for x in call.args))
             all_terms = Binary("*", call.args[0], call.args[1], call.span)
         terms = self.double(self.repeated(terms, self.axes(all_terms)))
-        value: Value = what.operations(ScopedFolding(self, call.scope), terms)
+        value: Value = what.operations(ScopedFolding(self, scope_of(call)), terms)
         return value
 
     def fold(self, op: ir.ReduceOp, scope: str | None, x: Value) -> Value:
         if scope in ("row", "col"):
             return self.emit(ir.Reduce(op, x, "row" if scope == "row" else "col"))
         if scope == "matrix":
-            is_turned = x.type.axes == AXES[Kind.ELEM][::-1]  # its rows are the columns of what is stored
+            is_turned = x.type.axes == ELEMENTS[::-1]  # its rows are the columns of what is stored
             lines = self.emit(ir.Reduce(op, x, "col" if is_turned else "row")) if x.type.is_element else x
             return self.emit(ir.Reduce(op, lines, "matrix"))
         total = self.emit(ir.Reduce(op, x)) if x.type.axes else x
@@ -247,15 +245,26 @@ class _Whole(SpecLowering):
     def count(self, scope: str | None, of: ir.Type) -> Value:
         axes = of.axes
         if scope in ("row", "col"):
-            return self.load(axes[scope == "row"])
-        if axes == AXES[Kind.ELEM] and scope != "matrix":
+            return self.length(axes[scope == "row"])
+        if axes == ELEMENTS and scope != "matrix":
             each = self.load("size")
         else:
-            lengths = [self.load(axis) for axis in axes] or [self.const(1.0)]
+            lengths = [self.length(axis) for axis in axes] or [self.const(1.0)]
             each = lengths[0] if len(lengths) == 1 else self.emit(ir.Mul(*lengths))
             if axes and scope != "matrix" and self.optimizer.last_two:
                 each = self.emit(ir.Mul(each, self.load("matrices")))
         return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
+
+    def length(self, axis: Axis) -> Value:
+        """The length of a dimension, of groups how many there are."""
+        if isinstance(axis, int):
+            return self.const(float(axis))
+        if not isinstance(axis, LineGroup):
+            return self.load(axis)
+        name = str(axis)
+        if name not in self.values:
+            self.values[name] = self.emit(ir.OwnHyper(name), name)
+        return self.values[name]
 
     # ------------------------------------------------------------ groups of rows or columns
 
@@ -279,8 +288,8 @@ class _Whole(SpecLowering):
     def of_groups(self, function: str, args: tuple[Expr, ...], call: Call) -> Value:
         """A sum, a mean, a largest or a smallest number of groups; of two arguments, that of their products."""
         group = call.scope
-        assert group is not None
-        lines = lines_of(group)
+        assert isinstance(group, LineGroup)
+        lines = group.lines
         across = {"rows": "cols", "cols": "rows"}[lines]
         joined: Expr = args[0] if len(args) == 1 else Binary("*", args[0], args[1], call.span)
         each = Name(across, False, call.span) if len(self.axes(joined)) == 2 else None
@@ -296,7 +305,7 @@ class _Whole(SpecLowering):
     def word(self, call: Call, held: Value | None) -> ir.Word:
         number = self.draws[call.span.line, call.span.column]
         made = WORDS.get(call.dims)
-        return made(number, held) if made is not None else ir.MatrixWord(number, held, " x ".join(call.dims))
+        return made(number, held) if made is not None else ir.MatrixWord(number, held, call.dims)
 
 
 def _turn_numbers(program: Program) -> Iterator[str]:
@@ -309,8 +318,8 @@ def _orientation(program: Program, kernel: Kernel) -> tuple[Axes, ...]:
     """The order in which the dimensions of matrices are stored: those of the parameter, then of states as they are
     declared, then of other values as they come first."""
     values = (i.result.type.axes for i in kernel.instrs() if i.result is not None)
-    found: dict[frozenset[str], Axes] = {}
-    for axes in (AXES[Kind.ELEM], *(s.axes for s in program.states), *values):
+    found: dict[frozenset[Axis], Axes] = {}
+    for axes in (ELEMENTS, *(s.axes for s in program.states), *values):
         if len(axes) == 2:
             found.setdefault(frozenset(axes), axes)
     return tuple(found.values())

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from optgen import groups, ir
+from optgen import ir
+from optgen.axes import Axes, Axis, When
 from optgen.diagnostics import Span
 from optgen.expressions import Name
+from optgen.groups import LineGroup
 from optgen.ir import Instr, Kernel, Type, Value
 from optgen.ir.verify import held_type, typed
-from optgen.model import Kind
 from optgen.stages.light import Light
 from optgen.stages.plan import GROUPED
 
@@ -47,7 +48,7 @@ class _Orient:
     def __init__(self, kernel: Kernel, exact: Collection[str]) -> None:
         self.compute, self.exact = kernel.compute, exact
         self.buffers = {b.name: b for b in kernel.buffers}
-        self.stored_as = {frozenset(axes): axes for axes in kernel.orientation}
+        self.stored_as: dict[frozenset[Axis], Axes] = {frozenset(axes): axes for axes in kernel.orientation}
         self.instrs: list[Instr] = []
         self.arrays: dict[str, _Stored] = {}
         """The values of the kernel, by their names there."""
@@ -102,7 +103,7 @@ class _Orient:
         elif isinstance(op, ir.Triangle) and turned[0]:
             op = replace(op, kept="tril" if op.kept == "triu" else "triu")
         elif isinstance(op, ir.Repeated | ir.MatrixWord):
-            op = replace(op, dims=" x ".join(self.stored(tuple(op.dims.split(" x ")))))
+            op = replace(op, dims=self.stored(op.dims))
         if result is None:
             self.instrs.append(Instr(None, op, self.span))
         else:
@@ -148,16 +149,16 @@ class _Orient:
 
     # ------------------------------------------------------------ orientation
 
-    def stored(self, axes: tuple[str, ...]) -> tuple[str, ...]:
+    def stored(self, axes: Axes) -> Axes:
         """The dimensions by which a value is stored."""
         return self.stored_as.get(frozenset(axes), axes) if len(axes) == 2 and axes[0] != axes[1] else axes
 
-    def is_turned(self, axes: tuple[str, ...]) -> bool:
+    def is_turned(self, axes: Axes) -> bool:
         """Whether a value of these dimensions is stored as its transpose."""
         return self.stored(axes) != axes
 
     def type(self, type: Type) -> Type:
-        return ir.of_axes(self.stored(type.axes), type.dtype) if len(type.axes) == 2 else type
+        return Type(self.stored(type.axes), type.dtype) if len(type.axes) == 2 else type
 
     def value(self, v: Value) -> Value:
         """A value as elementwise operations read it."""
@@ -268,7 +269,7 @@ class _Orient:
         op = ir.with_operands(store, self.value)
         assert isinstance(op, ir.Store)
         x, buffer = op.value, self.buffers[op.buffer]
-        if buffer.kind is not Kind.HOST and op.buffer != "copy" and not self.is_light.is_lost(x):
+        if buffer.known is not When.HOST and op.buffer != "copy" and not self.is_light.is_lost(x):
             held = self.type(held_type(buffer, self.compute))
             is_made = x.id in self.direct if held.is_element else x.id not in self.leaves
             if x.id in self.roots or not is_made or x.id in self.leaves or x.type.axes != held.axes:
@@ -277,9 +278,10 @@ class _Orient:
         self.instrs.append(Instr(None, op, self.span))
 
 
-def _sizes(group: str) -> tuple[ir.HostNumber, ...]:
+def _sizes(group: LineGroup | None) -> tuple[ir.HostNumber, ...]:
     """The numbers of a call of groups."""
-    names = (group, groups.length(group), groups.repeats(group))
+    assert group is not None
+    names = (str(group), group.length, group.repeats)
     return tuple(ir.HostNumber(Name(name, False, Span(0, 0, 0)), name) for name in names)
 
 

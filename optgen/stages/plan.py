@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from optgen.expressions import Expr, Name
+from optgen.axes import ELEMENTS, Axes, Dimensioned, When
+from optgen.expressions import Expr
 from optgen.functions.matrices import MATRIX_FUNCTIONS
-from optgen.groups import is_group
+from optgen.groups import LineGroup
 from optgen.ir import Buffer, Kernel
+from optgen.model import DIMENSIONS
 
-Axes = tuple[str, ...]
-PARAMETER: Axes = ("rows", "cols")
+PARAMETER = ELEMENTS
 """The dimensions of the parameter."""
-ONE = "1"
+PARAMETER_SIZES = {name: f"parameter.{name}" for name in DIMENSIONS}
+"""The names of the sizes of a parameter, in a kernel over other matrices."""
+ONE = 1
 """The dimension that a vector has beside its own, where a kernel is over it alone."""
 
 
@@ -62,16 +66,26 @@ class CallStage:
     symmetric: bool = False
     vectors: tuple[int, ...] = ()
     turned: bool = False
+    group: LineGroup | None = None  # of a call of groups: those whose sizes it takes
+
+
+class CarriedValue(NamedTuple):
+    """A value that a loop carries, by the keys of its arrays: a turn reads `start`, which the turn before has set, or
+    what was there before the loop. The first turn and every second one after it set `new`, the others `other`."""
+
+    start: str
+    new: str
+    other: str
 
 
 @dataclass(frozen=True)
 class LoopStage:
-    """Stages that are repeated. `carried` are pairs: a turn reads the value of the first key, and sets the second."""
+    """Stages that are repeated, and the values that go from one turn to the next."""
 
     count: Expr
     index: str | None
     body: tuple[Stage, ...]
-    carried: tuple[tuple[str, str], ...]
+    carried: tuple[CarriedValue, ...]
 
 
 TALL = frozenset(name for name, what in MATRIX_FUNCTIONS.items() if what.is_tall)
@@ -88,16 +102,16 @@ Stage = KernelStage | CallStage | LoopStage
 
 
 @dataclass(frozen=True)
-class StageArray:
+class StageArray(Dimensioned):
     """An array of the workspace: its dimensions in their orientation, () for a number. A matrix, and a vector that a
     call takes or makes (`is_narrow`), have the dtype in which kernels compute; all else is float64."""
 
     key: str
     axes: Axes
     is_narrow: bool = False
-    entries: str = ""  # of an array that a loop fills: how many numbers it has
+    known: When = When.TENSOR  # or SHARED: one number for all parameters
+    entries: int | str = 0  # of an array that a loop fills: how many numbers it has, or the param that says it
     turn: str = ""  # and the name of the turn's number
-    is_shared: bool = False  # one number for all parameters
 
 
 @dataclass(frozen=True)
@@ -116,13 +130,12 @@ class Plan:
         return frozenset(written - {array.key for array in self.arrays})
 
     @property
-    def groups(self) -> tuple[str, ...]:
+    def groups(self) -> tuple[LineGroup, ...]:
         """The groups of rows or columns whose sizes it needs."""
         axes = [axis for array in self.arrays for axis in array.axes]
         axes += [axis for x in self.walk() if isinstance(x, KernelStage) for axis in x.domain]
-        calls = [x for x in self.walk() if isinstance(x, CallStage)]
-        names = [x.id for call in calls for x in call.numbers if isinstance(x, Name)]
-        return tuple(dict.fromkeys(filter(is_group, (*axes, *names))))
+        axes += [x.group for x in self.walk() if isinstance(x, CallStage) and x.group is not None]
+        return tuple(dict.fromkeys(axis for axis in axes if isinstance(axis, LineGroup)))
 
     @property
     def may_fail(self) -> bool:

@@ -1,6 +1,6 @@
 """Makes the kernel of a stage: instructions of one level and one pair of dimensions, and the light ones that they read.
 
-Kinds are relative to the dimensions: in a kernel over `r x cols`, a value of `cols` is one of columns.
+Dimensions are those of the kernel: over `r x cols`, a value of `cols` is one of columns.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from optgen import ir
+from optgen.axes import COLS, ELEMENTS, ROWS, Axes
 from optgen.diagnostics import Span
 from optgen.expressions import Call
 from optgen.functions.record import Inline
@@ -16,22 +17,18 @@ from optgen.functions.table import elementwise_of
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant
 from optgen.ir.kernel_builder import KernelBuilder
 from optgen.ir.verify import held_type
-from optgen.model import DIMENSIONS, Kind
-from optgen.stages.plan import PARAMETER, Axes
+from optgen.model import DIMENSIONS
+from optgen.stages.plan import PARAMETER, PARAMETER_SIZES
 
-PARAMETER_SIZES = {name: f"parameter.{name}" for name in DIMENSIONS}
-"""The sizes of a parameter, in a kernel over other matrices."""
-_WORDS: Mapping[Kind, type[ir.Word]] = {Kind.ELEM: ir.Word, Kind.ROW: ir.RowWord, Kind.COL: ir.ColumnWord}
+_WORDS: Mapping[Axes, type[ir.Word]] = {ELEMENTS: ir.Word, ROWS: ir.RowWord, COLS: ir.ColumnWord}
 
 
-def relative_kind(axes: Axes, domain: Axes, otherwise: Kind) -> Kind:
-    """The kind of a value of these dimensions in a kernel over `domain`; of a number it is `otherwise`."""
-    if not axes:
-        return otherwise
-    if len(axes) == 2:
-        return Kind.ELEM
+def relative_axes(axes: Axes, domain: Axes) -> Axes:
+    """The dimensions of a value in a kernel over `domain`, whose rows and columns these are."""
+    if len(axes) != 1:
+        return ELEMENTS if axes else ()
     assert axes[0] in domain, (axes, domain)
-    return Kind.ROW if axes[0] == domain[0] else Kind.COL
+    return ROWS if axes[0] == domain[0] else COLS
 
 
 class SectionBuilder(KernelBuilder):
@@ -99,12 +96,12 @@ class SectionBuilder(KernelBuilder):
             case ir.Get(array=array, place=place):
                 return self.element_of(array, self.read(place))
             case ir.Word(draw=draw, held=held):
-                made = _WORDS[relative_kind(result.type.axes, self.domain, Kind.ELEM)]
+                made = _WORDS[relative_axes(result.type.axes, self.domain)]
                 return self.named(made(draw, None if held is None else self.read(held)), result)
             case ir.Hyper(name=name) if name in DIMENSIONS and self.domain != PARAMETER:
                 return self.named(replace(op, name=PARAMETER_SIZES[name]), result)
             case ir.Reduce(x=x):
-                wide = self.repeated(self.read(x), relative_kind(x.type.axes, self.domain, Kind.TENSOR))
+                wide = self.repeated(self.read(x), relative_axes(x.type.axes, self.domain))
                 return self.named(replace(op, x=wide), result)
         return self.named(ir.with_operands(op, self.read), result)
 
@@ -129,12 +126,12 @@ class SectionBuilder(KernelBuilder):
         found: Value = what.operations.function(self, x)
         return found
 
-    def repeated(self, x: Value, kind: Kind) -> Value:
+    def repeated(self, x: Value, axes: Axes) -> Value:
         """A value, repeated for each element, row or column, of which a reduction counts it once for each."""
-        if x.type.kind is kind:
+        if x.type.axes == axes:
             return x
-        known = self.row_number() if kind is not Kind.COL else self.column_number()
-        known = self.emit(ir.Add(known, self.column_number())) if kind is Kind.ELEM else known
+        known = self.row_number() if axes != COLS else self.column_number()
+        known = self.emit(ir.Add(known, self.column_number())) if axes == ELEMENTS else known
         return self.emit(ir.Select(self.emit(ir.Compare("eq", known, known)), x, x))
 
     # ------------------------------------------------------------ arrays that loops fill

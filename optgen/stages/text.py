@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from optgen.axes import Axes, Axis, shown
 from optgen.expressions import Expr
 from optgen.ir import Kernel
 from optgen.ir.cost import sweeps
-from optgen.stages.plan import GROUPED, Axes, CallStage, KernelStage, LoopStage, Operand, Plan, Stage
+from optgen.stages.plan import GROUPED, CallStage, KernelStage, LoopStage, Operand, Plan, Stage
 from optgen.symbolic.written import expression
 
 KernelOf = Callable[[KernelStage], Kernel]
@@ -27,7 +28,7 @@ def _lines(stages: Sequence[Stage], plan: Plan, axes: Mapping[str, Axes], kernel
                 for sweep in sweeps(kernel_of(stage)):
                     read = f"reads {' '.join(sweep.reads)}" if sweep.reads else "reads nothing"
                     written = f", writes {' '.join(sweep.writes)}" if sweep.writes else ""
-                    yield f"sweep over {' x '.join(domain)}: {read}{written}"
+                    yield f"sweep over {shown(domain)}: {read}{written}"
             case CallStage():
                 yield _call(stage, plan, axes)
             case LoopStage(body=body):
@@ -44,7 +45,7 @@ def _call(call: CallStage, plan: Plan, axes: Mapping[str, Axes]) -> str:
     shapes = [_shape(x, plan, axes, k in call.vectors) for k, x in enumerate(call.operands[:2])]
     lengths = [*shapes[0], *shapes[1][1:]] if 0 not in call.vectors else shapes[1]
     half = "symmetric, half of " * call.symmetric
-    count = "*".join(x for x in lengths if x) or "1"
+    count = "*".join(map(str, lengths)) or "1"
     product = "@".join(map(_operand, call.operands[:2]))
     if call.numbers:
         alpha, beta = map(_factor, call.numbers)
@@ -62,7 +63,7 @@ def _operand(x: Operand) -> str:
     return f"{x.key}^T" if x.transposed else x.key
 
 
-def _shape(x: Operand, plan: Plan, axes: Mapping[str, Axes], is_vector: bool) -> list[str]:
+def _shape(x: Operand, plan: Plan, axes: Mapping[str, Axes], is_vector: bool) -> list[Axis]:
     own = list(axes[plan.places.get(x.key, x.key)])
     if is_vector:
         return own

@@ -5,9 +5,8 @@ from __future__ import annotations
 from optgen.expressions import Call, Expr, Name, children
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.table import FUNCTIONS, reduction_of
-from optgen.model import Kind, Optimizer
+from optgen.model import Optimizer
 
-_OF_ELEMENTS = (Kind.ELEM, Kind.ROW, Kind.COL, Kind.MATRIX)
 _TO_NUMBERS = (None, "params", "matrix")
 """The scopes of reductions that leave one number of a matrix."""
 
@@ -17,7 +16,7 @@ def arrays(optimizer: Optimizer) -> frozenset[str]:
     if not optimizer.has_products:
         return frozenset()
     known = {"w", "g", "grad", *(i.name for i in optimizer.inputs)}
-    known |= {s.name for s in optimizer.states if s.kind in _OF_ELEMENTS}
+    known |= {s.name for s in optimizer.states if s.axes}
     lines = (*optimizer.update, *optimizer.evaluate)
     while found := {e.target.id for e in lines if is_array(e.value, known)} - known:
         known |= found

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
+from optgen.axes import Axis
 from optgen.expressions import Call, Expr, Index, IsSet, Name, Number, children, with_children
+from optgen.groups import LineGroup
 from optgen.model import Equation, Loop, Optimizer
 from optgen.symbolic.shown import loops
 from optgen.symbolic.written import expression
@@ -157,8 +159,8 @@ def renamed(optimizer: Optimizer, names: Renames) -> Optimizer:
                 name=names.get(s.name, s.name),
                 init=with_names(s.init, names),
                 guard=_maybe(s.guard, names),
-                dims=tuple(_words(dim, names) for dim in s.dims),
-                entries=names.get(s.entries, s.entries),
+                axes=tuple(_axis(axis, names) for axis in s.axes),
+                entries=_named(s.entries, names),
             )
             for s in optimizer.states
         ),
@@ -181,8 +183,8 @@ def with_names(expr: Expr, names: Renames) -> Expr:
             return replace(expr, name=replace(name, id=names.get(name.id, name.id)))
     expr = with_children(expr, [with_names(x, names) for x in children(expr)])
     if isinstance(expr, Call):
-        scope = None if expr.scope is None else _words(expr.scope, names)
-        return replace(expr, scope=scope, dims=tuple(_words(dim, names) for dim in expr.dims))
+        scope = _group(expr.scope, names) if isinstance(expr.scope, LineGroup) else expr.scope
+        return replace(expr, scope=scope, dims=tuple(_axis(axis, names) for axis in expr.dims))
     return expr
 
 
@@ -190,10 +192,17 @@ def _maybe(expr: Expr | None, names: Renames) -> Expr | None:
     return None if expr is None else with_names(expr, names)
 
 
-def _words(text: str, names: Renames) -> str:
-    """A dimension or a scope, as `block n`, whose last word may be a name."""
-    *first, last = text.split()
-    return " ".join([*first, names.get(last, last)])
+def _axis(axis: Axis, names: Renames) -> Axis:
+    return _group(axis, names) if isinstance(axis, LineGroup) else _named(axis, names)
+
+
+def _group(group: LineGroup, names: Renames) -> LineGroup:
+    return replace(group, of=_named(group.of, names))
+
+
+def _named(count: int | str, names: Renames) -> int | str:
+    """A number, or the other name of a param."""
+    return count if isinstance(count, int) else names.get(count, count)
 
 
 def _equation(equation: Equation, names: Renames) -> Equation:

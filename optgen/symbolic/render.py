@@ -272,9 +272,9 @@ class Renderer(ABC):
         else:
             given = tuple(self.render(x).text for x in expr.args)
         if isinstance(shown, Distribution):
-            dims = tuple(self.render(Name(dim, False, expr.span)).text for dim in expr.dims)
+            dims = tuple(self.render(Name(str(dim), False, expr.span)).text for dim in expr.dims)
             return Rendered(self.draw(shown, dims, given))
-        return Rendered(self.call(shown, given, expr.scope))
+        return Rendered(self.call(shown, given, None if expr.scope is None else str(expr.scope)))
 
     def rows(self, expr: Expr) -> tuple[Row, ...]:
         """The branches of a chain of `where`; one row for anything else."""

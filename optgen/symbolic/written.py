@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optgen.axes import COLS, ROWS, Axes, shown
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.functions.table import is_draw
 
@@ -45,10 +46,9 @@ def expression(expr: Expr) -> str:
             return f"{name}({', '.join(words)})"
 
 
-def dimensions(dims: tuple[str, ...]) -> str:
+def dimensions(dims: Axes) -> str:
     """The dimensions of a draw, as a spec has them."""
-    text = " x ".join(dims)
-    return {"rows": "per row", "cols": "per col"}.get(text, text)
+    return "per row" if dims == ROWS else "per col" if dims == COLS else shown(dims)
 
 
 def _level(expr: Expr) -> int:

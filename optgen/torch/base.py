@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from optgen.axes import Kind
 from optgen.facts import either
-from optgen.model import Kind, Optimizer
+from optgen.model import Optimizer
 from optgen.torch import following, loading
 from optgen.torch.accumulating import Rounds, check_accumulating
 from optgen.torch.evaluating import Evaluating, TrainingWeights, warn_of_saving

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from optgen.averages import Average, States, starts_as_weight, states_of
-from optgen.model import Kind, StateDecl
+from optgen.axes import Kind
+from optgen.model import StateDecl
 from optgen.shapes import sizes
 from optgen.torch.bound import kernel_of
 from optgen.torch.forms import count_of

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
+from optgen.axes import Kind
 from optgen.execute.rule import UpdateRule
 from optgen.ir import COMPENSATION
-from optgen.model import Kind, StateDecl
+from optgen.model import StateDecl
 from optgen.spec_identity import difference, identity
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of, restarts_at_rows

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from optgen.axes import Kind
 from optgen.execute import storage
 from optgen.execute.kernel import LoadedKernel
 from optgen.ir import COMPENSATION, Buffer
-from optgen.model import Kind
 from optgen.torch.codes import Blocks, bindable_codes
 from optgen.torch.forms import (
     SCALE,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from optgen import Box, State
+from optgen.axes import Kind
 from optgen.ir import GRADIENT_FACTOR
-from optgen.model import Kind
 from tests.compiler.harness import (
     Array,
     Case,

@@ -17,10 +17,11 @@ import numpy as np
 
 import optgen
 from optgen import RowSparse, State, arguments, pipeline, specfiles
+from optgen.axes import Kind
 from optgen.execute.buffers import numpy_dtype
 from optgen.ir import GRADIENT_FACTOR, Kernel, Variant, gradient
 from optgen.ir.interp import TensorUpdate, interpret
-from optgen.model import Kind, Optimizer
+from optgen.model import Optimizer
 from optgen.passes.expand_math import expand_math
 from optgen.shapes import matrix_view
 from tests.compiler.features import FEATURES

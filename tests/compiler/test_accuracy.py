@@ -18,9 +18,9 @@ import pytest
 
 import optgen
 from optgen import pipeline
+from optgen.axes import Kind
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children
 from optgen.ir import Variant
-from optgen.model import Kind
 from tests.compiler.features import FEATURES
 from tests.compiler.harness import KERNELS, TORCH, Array, Case, Shape, arrays_of, is_of_one_gradient
 from tests.conftest import Golden

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 
 import optgen
 from optgen import Box, Piece
+from optgen.axes import Kind
 from optgen.execute.cpu.fold import fold_blocks
 from optgen.ir import BLOCK
 from optgen.ir.reductions import tree_reduce
-from optgen.model import Kind
 from tests.compiler.boxes import MODES, ROWS, WHOLE, Cut, Problem, check_rows, grid, part
 from tests.compiler.features import FEATURES
 from tests.compiler.harness import (

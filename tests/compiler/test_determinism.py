@@ -14,12 +14,13 @@ import pytest
 
 import optgen
 from optgen import RowSparse, State, UpdateRule, arguments, pipeline
+from optgen.axes import Kind
 from optgen.backends import target
 from optgen.backends.target import CpuTarget
 from optgen.compiled import NativeKernel
 from optgen.execute.cpu.device import Cpu
 from optgen.ir import Variant
-from optgen.model import Kind, Optimizer
+from optgen.model import Optimizer
 from optgen.precision import Precision
 from tests.compiler.features import BATCH
 from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 
 import optgen
 from optgen import pipeline
+from optgen.axes import Kind
 from optgen.execute import storage
 from optgen.ir import GRADIENT_FACTOR, Kernel
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.ir.verify import verify
-from optgen.model import Kind
 from optgen.passes import PASSES
 from optgen.passes.expand_math import expand_math
 from tests.compiler.features import BATCHES, EVERYTHING, FEATURES, ROWS

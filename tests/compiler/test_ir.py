@@ -10,11 +10,11 @@ import pytest
 
 import optgen
 from optgen import ir, pipeline
+from optgen.axes import Kind
 from optgen.ir import Variant
 from optgen.ir.cost import cost, own_ceiling, sweeps
 from optgen.ir.text import from_text, to_text
 from optgen.ir.verify import InvalidKernel, verify
-from optgen.model import Kind
 from optgen.passes.expand_math import expand_math
 from tests.compiler.features import EVERYTHING, FEATURES, KINDS
 from tests.compiler.harness import ALL, DIFFERENT, KERNELS, Case, kernels

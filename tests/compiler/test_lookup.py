@@ -11,6 +11,7 @@ import pytest
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import ELEMENTS
 from optgen.backends import target
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu import byte_table
@@ -21,7 +22,6 @@ from optgen.ir.interp import call
 from optgen.ir.ops import Lookup
 from optgen.ir.types import Type, Value
 from optgen.ir.verify import InvalidKernel, result_type
-from optgen.model import Kind
 from optgen.objectcode import link
 
 NEEDS: dict[LookupStyle, str | None] = {"permute16": "avx512f", "permute8": "avx2", "memory": None, "select": None}
@@ -82,9 +82,9 @@ def test_bytes_are_looked_up_bit_by_bit() -> None:
 
 
 def test_what_is_no_table() -> None:
-    index = Value("i", Type(Kind.ELEM, "i32"))
-    assert result_type(Lookup(ir.Table((0.0,) * 16), index), "f64") == Type(Kind.ELEM, "f32")
+    index = Value("i", Type(ELEMENTS, "i32"))
+    assert result_type(Lookup(ir.Table((0.0,) * 16), index), "f64") == Type(ELEMENTS, "f32")
     with pytest.raises(InvalidKernel, match="8, 16 or 32 entries"):
         result_type(Lookup(ir.Table((0.0,) * 12), index), "f64")
     with pytest.raises(InvalidKernel, match="numbered by an i32"):
-        result_type(Lookup(ir.Table((0.0,) * 8), Value("i", Type(Kind.ELEM, "i64"))), "f64")
+        result_type(Lookup(ir.Table((0.0,) * 8), Value("i", Type(ELEMENTS, "i64"))), "f64")

@@ -17,17 +17,18 @@ from hypothesis import HealthCheck, given, settings
 
 import optgen
 from optgen import ir, pipeline, specfiles
+from optgen.axes import Kind, length_of
 from optgen.backends import target
 from optgen.backends.gpu.nvidia import OLDEST
 from optgen.ir import Kernel, Phase, Variant, cost
 from optgen.ir.text import to_text
-from optgen.model import Kind, Optimizer
+from optgen.model import Optimizer
 from optgen.passes import place_stores
 from optgen.passes.cse_dce import cse_dce
 from optgen.passes.hoist_host import hoist_host
 from optgen.passes.plan_sweeps import _Schedule, plan_sweeps, schedules
 from optgen.stages.layout import offsets
-from optgen.stages.plan import ONE, KernelStage, Plan
+from optgen.stages.plan import KernelStage, Plan
 from tests.compiler.harness import KERNELS
 from tests.compiler.test_stages import SPECS as STAGED
 from tests.conftest import Golden
@@ -222,8 +223,8 @@ def stages_of(name: str, spec: str | Optimizer) -> Iterator[str]:
 
 def workspace(plan: Plan, rule: optgen.UpdateRule) -> int:
     """The numbers that all arrays between stages have together, where they share memory as they do in a step."""
-    lengths = {**rule.values, "rows": ROWS, "cols": COLS, ONE: 1}
-    return offsets(plan, {x.key: math.prod(int(lengths[d] or 0) for d in x.axes) for x in plan.arrays})[1]
+    lengths = {**rule.values, "rows": ROWS, "cols": COLS}
+    return offsets(plan, {x.key: math.prod(length_of(d, lengths) for d in x.axes) for x in plan.arrays})[1]
 
 
 def test_the_plans_of_specs_with_a_choice(golden: Golden) -> None:

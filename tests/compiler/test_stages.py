@@ -23,7 +23,7 @@ from optgen.shapes import sizes
 from optgen.stages.build import plan
 from optgen.stages.interp import interpret_plan
 from optgen.stages.layout import lives, offsets
-from optgen.stages.plan import KernelStage
+from optgen.stages.plan import KernelStage, LoopStage
 from tests.compiler.harness import same_bits
 from tests.equations import agree
 from tests.sweeps import swept
@@ -353,6 +353,15 @@ def test_arrays_share_memory_only_while_they_are_not_needed_together() -> None:
                 apart = begins[a] + sizes[a] <= begins[b] or begins[b] + sizes[b] <= begins[a]
                 assert apart or not together, (spec.name, a, b)
             assert end <= sum(sizes.values())
+
+
+def test_an_array_that_a_loop_fills_is_kept_in_all_turns() -> None:
+    """What a turn begins with may be in no memory of the elements that earlier turns have put there."""
+    spec = optgen.load("lbfgs").spec
+    found = pipeline.stages(spec, Variant(next(spec.variants())), spec.timings, first=False)
+    loop = next(k for k, stage in enumerate(found.stages) if isinstance(stage, LoopStage))
+    filled = [array.key for array in found.arrays if array.entries]
+    assert filled and all(lives(found)[key][0] <= loop for key in filled)
 
 
 def test_a_wide_matrix_is_named_by_its_parameter() -> None:

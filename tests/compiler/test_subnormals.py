@@ -14,6 +14,7 @@ from llvmlite import ir as ll
 
 import optgen
 from optgen import ir, pipeline
+from optgen.axes import ELEMENTS
 from optgen.backends import target
 from optgen.backends.control_flow import loop, text
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
@@ -24,7 +25,6 @@ from optgen.execute.buffers import numpy_dtype
 from optgen.functions.table import EXPANSIONS
 from optgen.ir import Type, Value, Variant
 from optgen.ir.interp import DTYPES, call, evaluate
-from optgen.model import Kind
 from optgen.objectcode import link
 from tests.compiler.harness import (
     SPECS,
@@ -141,7 +141,7 @@ def test_a_result_vanishes_below_the_least_number(op: type[ir.Op]) -> None:
     wide = [np.asarray(x, np.float64) for x in args]
     with np.errstate(all="ignore"):
         exact = (
-            evaluate(op(*[Value("", Type(Kind.ELEM, "f64"))] * len(wide)), wide, np.float64)
+            evaluate(op(*[Value("", Type(ELEMENTS, "f64"))] * len(wide)), wide, np.float64)
             if len(wide) > 1
             else wide[0]
         )

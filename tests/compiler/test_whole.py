@@ -70,7 +70,7 @@ def region_of(kernel: Kernel) -> ir.Region:
 def test_a_product_has_equal_inner_dimensions() -> None:
     kernel, region = muon(), region_of(muon())
     (y,) = region.takes
-    wrong = Instr(Value("X", ir.of_axes(("rows", "cols"), "f32")), ir.MatMul(y, y))
+    wrong = Instr(Value("X", ir.Type(("rows", "cols"), "f32")), ir.MatMul(y, y))
     with pytest.raises(InvalidKernel, match="no product"):
         verify(with_region(kernel, replace(region, instrs=(wrong, *region.instrs))))
 

@@ -14,12 +14,12 @@ import numpy as np
 
 import optgen
 from optgen import groups
+from optgen.axes import Kind
 from optgen.diagnostics import SpecErrors
 from optgen.execute.stages import calls
 from optgen.execute.stages.stage_run import HOW
 from optgen.ir.interp import TensorUpdate
 from optgen.linalg import FactorizationError
-from optgen.model import Kind
 from optgen.shapes import sizes
 from tests.compiler import whole
 from tests.compiler.harness import arrays_of, built, copies, copy_state, interpret_eval, interpret_step, same_bits

@@ -122,9 +122,9 @@ class Expressions:
 def _dims(call: Call) -> Axes:
     """The axes of a draw, or of an identity, that stand in its brackets: `rows x r`, `r` or `per row`."""
     if call.dims:
-        return call.dims
+        return tuple(map(str, call.dims))
     if call.scope is not None:
-        return {"row": ("rows",), "col": ("cols",)}[call.scope]
+        return {"row": ("rows",), "col": ("cols",)}[str(call.scope)]
     return tuple(x.id for x in call.args if isinstance(x, Name))
 
 
@@ -149,7 +149,7 @@ def _applied(expr: Expr, shape: Shape, values: list[Value]) -> Value:
         case Binary(op=op):
             return shape.apply(BINARY[op], *values)
         case Call(function=name, scope=scope) if name in REDUCTIONS and len(values) == 1:
-            return _reduced(name, values[0], scope, shape)
+            return _reduced(name, values[0], None if scope is None else str(scope), shape)
         case Call(function="dot"):
             return _reduced("sum", shape.apply(np.multiply, *values), None, shape)
         case Call(function=name) if name in ELEMENTWISE:

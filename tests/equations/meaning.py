@@ -107,8 +107,8 @@ class Meaning:
                 start = scalar(member.params[name])
             case _:
                 start = scalar(0.0)
-        axes = member.shape.axes_of(state.kind.value, state.dims)
-        count = int(member.shape.ints.get(state.entries, 0) or state.entries or 0)
+        axes = member.shape.axes_of(state.axes)
+        count = state.entries if isinstance(state.entries, int) else member.shape.ints[state.entries]
         made = member.shape.filled(start, axes)
         if count:
             member.entries[state.name] = [made] * count
@@ -176,7 +176,7 @@ class Meaning:
             shared = state.kind.value == "shared"
             new = [k for k in known if state.name in k.values and (k.values["step"].data if shared else k.t) == 1]
             if new:
-                axes = new[0].shape.axes_of(state.kind.value, state.dims)
+                axes = new[0].shape.axes_of(state.axes)
                 for k, value in zip(new, expressions.values(state.init, new, axes=axes), strict=True):
                     k.values[state.name] = k.shape.filled(value, axes)
 
@@ -213,7 +213,7 @@ class Meaning:
         if target.primed and target.id == "w":
             return known.shape.filled(value, known.shape.elements)
         state = next((s for s in self.states if target.primed and s.name == target.id), None)
-        return value if state is None else known.shape.filled(value, known.shape.axes_of(state.kind.value, state.dims))
+        return value if state is None else known.shape.filled(value, known.shape.axes_of(state.axes))
 
     def _case(self, cases: list[Equation], known: Known) -> Equation | None:
         flags = self.members[known.number].flags

@@ -60,10 +60,9 @@ class Shape:
     def batch(self) -> Axes:
         return ("matrices",) if self.last_two else ()
 
-    def axes_of(self, kind: str, dims: Axes) -> Axes:
-        """The axes of a state that is declared so."""
-        known = {"elem": ("rows", "cols"), "row": ("rows",), "col": ("cols",), "matrix": dims}.get(kind, ())
-        return (*self.batch, *known) if known else ()
+    def axes_of(self, declared: Sequence[object]) -> Axes:
+        """The axes of a state that is declared with these."""
+        return (*self.batch, *map(str, declared)) if declared else ()
 
     def extent(self, axis: str) -> int:
         """The length of an axis."""

@@ -102,4 +102,4 @@ def check(text: str) -> Optimizer:
 
 def kind_word(value: ValueKind) -> str:
     """What the document calls the kind of a value."""
-    return "constant" if value.uniform else value.kind.value
+    return "constant" if value.is_constant else value.kind.value

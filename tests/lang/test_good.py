@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from optgen.axes import Kind
 from optgen.diagnostics import Source, SpecErrors, render
 from optgen.lang import parse
 from optgen.lang.kinds import infer
-from optgen.model import Interval, Kind, Optimizer
+from optgen.model import Interval, Optimizer
 
 HERE = Path(__file__).parent
 SHIPPED = sorted((HERE.parents[1] / "specs").glob("*.opt"))

@@ -20,6 +20,7 @@ from unittest import mock
 import numpy as np
 
 from optgen import compiled, pipeline
+from optgen.axes import Kind
 from optgen.backends.step_struct import BOX_FIELDS
 from optgen.backends.target import CpuTarget
 from optgen.compiled import NativeKernel
@@ -28,7 +29,6 @@ from optgen.execute.cpu.boxes import Areas
 from optgen.execute.kernel import LoadedKernel, StepStruct
 from optgen.execute.table import StepTable
 from optgen.ir import Buffer, Kernel, Variant
-from optgen.model import Kind
 from optgen.pipeline import CpuBackend
 from tests.llvm import Machine, Pointer
 

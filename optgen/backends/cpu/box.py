@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from optgen.axes import Kind
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.step import TensorRegion
 from optgen.backends.layout import blocks
 from optgen.backends.llvm import at, integer, load, maximum, minimum
 from optgen.backends.llvm_types import F64, I64, PTR
 from optgen.ir import BLOCK, ROW_BLOCK
-from optgen.model import Kind
 
 
 class CpuBox:

@@ -12,11 +12,11 @@ import numpy as np
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import ELEMENTS
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.llvm_types import F32, I8, I16, I32, vector
 from optgen.ir import Buffer, Type, Value, codec
 from optgen.ir.expand import Emitter
-from optgen.model import Kind
 
 BYTES = 64
 """How many bytes are looked up at once: a register of them."""
@@ -28,7 +28,7 @@ _BYTES = vector(I8, BYTES)
 def decodes_by_table(m: CpuModuleBuilder, buffer: Buffer) -> bool:
     """Whether the codes of a buffer are bytes, and decoding them takes tables in any case."""
     emitter = Emitter("")
-    codec.code_decoder(buffer)(emitter, Value("code", Type(Kind.ELEM, "i32")))
+    codec.code_decoder(buffer)(emitter, Value("code", Type(ELEMENTS, "i32")))
     looks_up = any(isinstance(i.op, ir.Lookup) for i in emitter.instrs)
     return m.permutes_bytes and buffer.format.bits == 8 and looks_up
 

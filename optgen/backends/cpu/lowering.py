@@ -28,6 +28,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.control_flow import loop, text, variable
 from optgen.backends.cpu.host import host
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
@@ -40,7 +41,6 @@ from optgen.backends.llvm import integer
 from optgen.backends.llvm_types import I64, PTR
 from optgen.backends.target import CpuTarget
 from optgen.ir import ROW_BLOCK, Kernel, Phase
-from optgen.model import Kind
 
 PARALLEL_FOR = ll.FunctionType(VOID, [PTR, PTR, PTR, I64])
 EXCHANGE = ll.FunctionType(I64, [PTR, PTR, I64])

@@ -8,6 +8,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
@@ -19,7 +20,6 @@ from optgen.backends.llvm import at, integer, load, maximum
 from optgen.backends.llvm_types import F64, I64, PTR
 from optgen.backends.module_builder import Env
 from optgen.ir import Instr, Phase
-from optgen.model import Kind
 
 
 def scalar(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:

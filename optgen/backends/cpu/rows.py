@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.axes import Kind
 from optgen.backends.control_flow import loop, variable, while_below
 from optgen.backends.cpu.elements import SweepBody, for_elements
 from optgen.backends.cpu.line_arrays import line_type, load_line
@@ -18,7 +19,6 @@ from optgen.backends.layout import Extent
 from optgen.backends.llvm import at, integer, maximum, minimum
 from optgen.backends.llvm_types import F64
 from optgen.ir import Value
-from optgen.model import Kind
 
 ROWS_AT_ONCE, STREAMS_AT_ONCE = 8, 8
 """At most so many rows are added to column sums at once, which are then read and written once for all of them; and at

@@ -8,6 +8,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.axes import Kind
 from optgen.backends.control_flow import array, loop, variable, while_below
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody, unit_type
 from optgen.backends.cpu.line_arrays import load_line
@@ -16,7 +17,6 @@ from optgen.backends.llvm import at, first_lanes, integer, minimum, splat
 from optgen.backends.llvm_types import I64, vector
 from optgen.ir import Value
 from optgen.ir.storage import QUANT_BLOCK
-from optgen.model import Kind
 
 
 def line_arrays(b: ll.IRBuilder, lines: Mapping[Value, Any]) -> dict[Value, Any]:

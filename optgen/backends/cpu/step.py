@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu.line_arrays import LineArrays
 from optgen.backends.cpu.module import CpuModuleBuilder
@@ -20,7 +21,6 @@ from optgen.backends.llvm_types import F64, I32, I64, PTR
 from optgen.backends.module_builder import Env
 from optgen.backends.step_struct import BOX_FIELD_INDEX, BOX_FIELDS, STEP_FIELD_INDEX, STEP_FIELDS
 from optgen.ir import BLOCK, Instr, Value
-from optgen.model import Kind
 
 _FIELD_TYPES = [I64 if x.is_integer else PTR for x in STEP_FIELDS]
 

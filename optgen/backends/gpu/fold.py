@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.control_flow import loop, repeat_while, variable
 from optgen.backends.gpu.function import LaunchFunction
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import at, ceil_div, fold, integer
 from optgen.backends.llvm_types import F64, I64
 from optgen.ir import BLOCK, IDENTITY, LANES, Phase
-from optgen.model import Kind
 
 Address = Callable[[Any], Any]
 """The address of a number in an array, by its index."""

@@ -9,6 +9,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.control_flow import do_while, repeat_while, variable
 from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.gpu.module import GpuModuleBuilder
@@ -18,7 +19,6 @@ from optgen.backends.llvm import at, fold, integer
 from optgen.backends.llvm_types import F64, I32, I64
 from optgen.backends.module_builder import Env
 from optgen.ir import Phase, Value
-from optgen.model import Kind
 
 
 class LaunchFunction(FunctionBuilder):

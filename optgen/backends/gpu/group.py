@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends import packing
 from optgen.backends.control_flow import variable
 from optgen.backends.element_body import ElementBody, address
@@ -25,7 +26,6 @@ from optgen.functions.math import random
 from optgen.ir import LANES, Buffer, Instr, Phase, Value, codec
 from optgen.ir.storage import QUANT_BLOCK, blocks
 from optgen.ir.storage.packing import CODES_PER_BYTE
-from optgen.model import Kind
 
 CODE_GROUPS = QUANT_BLOCK // LANES
 """How many groups of a thread are coded together: a block of codes, or two."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.element_body import line_values, stored, streams
 from optgen.backends.gpu.gpu_target import GpuTarget
 from optgen.backends.gpu.table import MAX_ACCESS_BYTES, Launch, Unit
 from optgen.backends.layout import reductions
 from optgen.ir import BLOCK, LANES, Kernel, Phase
 from optgen.ir.storage import QUANT_BLOCK, Storage
-from optgen.model import Kind
 
 LOADS_IN_FLIGHT = 8
 """The 16-byte loads of a thread that hide the latency of memory."""

@@ -8,6 +8,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.gpu import fold
 from optgen.backends.gpu.function import LaunchFunction
 from optgen.backends.gpu.launches import Task
@@ -17,7 +18,6 @@ from optgen.backends.llvm import at, ceil_div, integer
 from optgen.backends.llvm_types import F64, I64
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, ROW_BLOCK, Phase, Value
-from optgen.model import Kind
 
 
 def per_tensor(f: LaunchFunction, tasks: tuple[Task, ...]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optgen import ir
+from optgen.axes import Kind
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.element_body import draws, line_values, streams
 from optgen.backends.gpu.access import WideAccess, groups_at_once, neighbouring_groups
@@ -25,7 +26,6 @@ from optgen.backends.llvm_types import F64, I32, I64, TYPES, constant, raw_type,
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, IDENTITY, LANES, ROW_BLOCK, Buffer, Instr, Phase, Value
 from optgen.ir.storage.packing import CODES_PER_BYTE
-from optgen.model import Kind
 
 
 class GpuSweep:

@@ -20,9 +20,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from optgen.axes import Kind
 from optgen.backends.layout import WorkspaceLayout
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Kernel, Word
-from optgen.model import Kind
 
 N, SEED = 0, 1
 HEAD = 2

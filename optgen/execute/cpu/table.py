@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from optgen.axes import Kind
 from optgen.execute import buffers
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.boxes import Areas, BoxExchange
@@ -17,7 +18,6 @@ from optgen.execute.hyper import Values
 from optgen.execute.kernel import Rows
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
-from optgen.model import Kind
 from optgen.threads.sharing import Threads
 
 

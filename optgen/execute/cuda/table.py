@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from optgen.axes import Kind
 from optgen.backends.gpu.nvidia import WIDTH
 from optgen.backends.gpu.table import AREAS, COLUMNS, MAX_ACCESS_BYTES, MAX_GROUP, SEED, THREADS, N, TableLayout
 from optgen.execute.buffers import Array, Tensor, int64_view
@@ -18,7 +19,6 @@ from optgen.execute.kernel import NOT_BY_ROW, Rows
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
 from optgen.ir import BLOCK, Buffer
-from optgen.model import Kind
 
 STEPS_IN_FLIGHT = 8
 """The steps whose tables can be on their way to the GPU; the next one waits until the GPU has read the oldest."""

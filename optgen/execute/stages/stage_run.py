@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optgen import arguments
+from optgen.axes import Axes, Kind, When, length_of
 from optgen.compiled import NativeKernel
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
@@ -18,10 +19,9 @@ from optgen.execute.stages.calls import Request
 from optgen.execute.stages.stage_device import DeviceMemory, StageDevice, Workspace
 from optgen.execute.stages.staged_kernel import LoadedPlan
 from optgen.ir import Buffer, is_gradient
-from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
-from optgen.stages.plan import FALLIBLE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import FALLIBLE, PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage
 
 if TYPE_CHECKING:
     from optgen.linalg import How
@@ -62,7 +62,7 @@ class MembersRun:
         self.param = members[0].param
         known = native.buffers
         self._elements_of_param = {b.name for b in known if b.kind is Kind.ELEM and not b.is_scale and not b.entries}
-        self._shared = {array.key for array in self.plan.arrays if array.is_shared}
+        self._shared = {array.key for array in self.plan.arrays if array.known is When.SHARED}
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._places = [array_places(self.plan, native.dtype, member.values, self._lead(member)) for member in members]
         self.nbytes = sum(nbytes for _, nbytes in self._places)
@@ -174,16 +174,16 @@ class MembersRun:
     def _loop(self, stage: LoopStage, current: Current) -> TurnsCall:
         """A loop. Of a value that is carried, a turn reads the array that the last one wrote: the first turn, those
         with odd numbers and the others read and write other arrays."""
-        turns, before = self._turns[stage], {key: current.get(key) for key, _ in stage.carried}
-        latest = {key: current.get(key) or self.each(key) for key, _ in stage.carried}
+        turns, before = self._turns[stage], {key: current.get(key) for key, *_ in stage.carried}
+        latest = {key: current.get(key) or self.each(key) for key, *_ in stage.carried}
         bodies = []
         for turn in range(min(turns, 3)):
-            for key, new in stage.carried:
-                current[key], current[new] = latest[key], self.each(f"{new}~" if turn % 2 else new)
+            for key, new, other in stage.carried:
+                current[key], current[new] = latest[key], self.each(other if turn % 2 else new)
             bodies.append(self._made(stage.body, current))
-            latest = {key: current[new] for key, new in stage.carried}
-        for key, new in stage.carried:
-            last = self.each(f"{new}~" if (turns - 1) % 2 else new)
+            latest = {key: current[new] for key, new, _ in stage.carried}
+        for key, new, other in stage.carried:
+            last = self.each(other if (turns - 1) % 2 else new)
             current[new] = last if turns else latest[key]
             current.pop(key, None)
             if (known := before[key]) is not None:
@@ -242,7 +242,7 @@ def array_places(
     shapes, dtypes, sizes = {}, {}, {}
     for array in plan.arrays:
         is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-        own = (_length(array.entries, values),) if array.entries else _shape(array.axes, values, lead)
+        own = (length_of(array.entries, values),) if array.entries else _shape(array.axes, values, lead)
         shapes[array.key] = shape = own
         dtypes[array.key] = dtype = elements if is_element else "float64"
         nbytes = math.prod(shape) * buffers.numpy_dtype(dtype).itemsize
@@ -252,8 +252,4 @@ def array_places(
 
 
 def _shape(axes: Axes, values: Mapping[str, float | None], lead: tuple[int, ...]) -> tuple[int, ...]:
-    return (*lead, *(_length(axis, values) for axis in axes)) if axes else ()
-
-
-def _length(axis: str, values: Mapping[str, float | None]) -> int:
-    return int(axis) if axis.isdigit() else int(values[axis] or 0)
+    return (*lead, *(length_of(axis, values) for axis in axes)) if axes else ()

@@ -7,12 +7,12 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.axes import ELEMENTS
 from optgen.backends.control_flow import loop
 from optgen.backends.llvm import allow_flushing, flushed, lower, splat
 from optgen.backends.llvm_types import I64, PTR, vector
 from optgen.ir import Type, Value
 from optgen.linalg.own.tile import Tile
-from optgen.model import Kind
 
 FINISH = "optgen_finish_block"
 """`FINISH(c, z, stride, rows, columns, alpha, beta)`: rows and columns of c become beta*z + alpha*c. In float32,
@@ -53,7 +53,7 @@ def function_type(tile: Tile) -> ll.FunctionType:
 def _sum(
     b: ll.IRBuilder, tile: Tile, old: Any, product: Any, beta: Any, alpha: Any, width: int, machine_flushes: bool
 ) -> Any:
-    value = Value("x", Type(Kind.ELEM, "f64" if tile.operand_type == "float64" else "f32"))
+    value = Value("x", Type(ELEMENTS, "f64" if tile.operand_type == "float64" else "f32"))
     if not machine_flushes and value.type.dtype == "f32":
         old, product = flushed(b, old), flushed(b, product)
 

@@ -108,7 +108,7 @@ def counts_of_plan(case: Case, plan: Plan, kernels: Mapping[KernelStage, Kernel]
 def known(optimizer: Optimizer, plan: Plan) -> dict[str, float | None]:
     """The params by their defaults, and the sizes of a parameter that has the groups of a plan."""
     values = arguments.resolve(optimizer, {}).values
-    axes = [int(group.removeprefix("axis ")) for group in plan.groups if group.startswith("axis ")]
+    axes = [int(group.of) for group in plan.groups if group.word == "axis"]
     shape = TENSOR if any(not -2 <= axis < 2 for axis in axes) else MATRIX
     own = groups.sizes(plan.groups, shape, values)
     return {**values, **sizes(shape, optimizer.last_two), **own}
