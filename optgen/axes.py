@@ -56,6 +56,17 @@ def shown(axes: Axes) -> str:
     return " x ".join(map(str, axes))
 
 
+def axis_of(text: str) -> Axis:
+    """The dimension of its text in a file: `rows`, `8` or `block n`."""
+    word, _, of = text.partition(" ")
+    return LineGroup("axis" if word == "axis" else "block", count_of(of)) if of else count_of(word)
+
+
+def count_of(text: str) -> int | str:
+    """A number, or the name of a param, of its text in a file."""
+    return int(text) if text.removeprefix("-").isdigit() else text
+
+
 def param_of(axis: Axis) -> str | None:
     """The int param that a dimension names, or says how many rows a block has; None if there is none."""
     name = axis.of if isinstance(axis, LineGroup) else axis
@@ -103,9 +114,9 @@ class Dimensioned:
         return shown(self.axes) if self.kind is Kind.MATRIX else self.kind.value
 
 
-def of_kind(kind: Kind) -> tuple[Axes, When]:
-    """The axes of a kind that says them, and when its numbers are known. ValueError for MATRIX."""
-    axes = AXES.get(kind, ())
+def of_kind(kind: Kind, dims: Axes = ()) -> tuple[Axes, When]:
+    """The axes of a kind, which of MATRIX are `dims`, and when its numbers are known. ValueError for MATRIX alone."""
+    axes = AXES.get(kind, dims)
     return axes, When.TENSOR if axes else When(kind.value)
 
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from optgen.axes import Kind, of_kind
+from optgen.axes import Kind, axis_of, count_of, of_kind
 from optgen.ir import Buffer, Kernel, ReductionLevel, ShardGranularity
-from optgen.ir.text import count_or_name
 
 if TYPE_CHECKING:
     from optgen.backends.gpu import GpuModule
@@ -89,18 +88,18 @@ def _pack(signature: dict[str, Any], code: bytes) -> bytes:
 
 
 def row_of(buffer: Buffer) -> dict[str, Any]:
-    """A buffer of a kernel as JSON: its fields, but its kind in the place of its axes, as kernels are over rows and
-    columns and have no other `dims`. The entries of a history are a text, empty for none."""
-    assert buffer.kind is not Kind.MATRIX, buffer
+    """A buffer as JSON: its fields, but for axes its kind, and the `dims` of one of kind matrix. These and the entries
+    of a history are texts; no entries are an empty one."""
     own = {f.name: getattr(buffer, f.name) for f in fields(buffer) if f.name not in ("axes", "known")}
-    return own | {"kind": buffer.kind.value, "dims": [], "entries": str(buffer.entries or "")}
+    dims = [str(axis) for axis in buffer.axes] if buffer.kind is Kind.MATRIX else []
+    return own | {"kind": buffer.kind.value, "dims": dims, "entries": str(buffer.entries or "")}
 
 
 def buffer(row: Mapping[str, Any]) -> Buffer:
     """A buffer of `row_of`."""
     own = {key: x for key, x in row.items() if key not in ("kind", "dims", "entries")}
-    axes, known = of_kind(Kind(row["kind"]))
-    return Buffer(**own, axes=axes, known=known, entries=count_or_name(row["entries"] or "0"))
+    axes, known = of_kind(Kind(row["kind"]), tuple(map(axis_of, row["dims"])))
+    return Buffer(**own, axes=axes, known=known, entries=count_of(row["entries"] or "0"))
 
 
 def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:

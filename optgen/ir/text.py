@@ -21,7 +21,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from optgen import ir
-from optgen.axes import Kind, When, of_kind, shown
+from optgen.axes import Kind, When, count_of, of_kind, shown
 from optgen.ir import Buffer, Instr, Kernel, Op, Phase, PhaseKind, Type, Value, operands
 
 _INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w+)(?P<rest>.*)")
@@ -112,7 +112,7 @@ def _buffer(words: list[str]) -> Buffer:
         elif mark.startswith("block="):
             block = int(mark.removeprefix("block="))
         elif mark.startswith("entries="):
-            entries = count_or_name(mark.removeprefix("entries="))
+            entries = count_of(mark.removeprefix("entries="))
         elif mark.partition("=")[0] in history:
             history[mark.partition("=")[0]] = mark.partition("=")[2]
         elif mark not in ("written", "nonnegative", "late"):
@@ -120,11 +120,6 @@ def _buffer(words: list[str]) -> Buffer:
     written, nonnegative, late = (mark in marks for mark in ("written", "nonnegative", "late"))
     axes, known = of_kind(Kind(kind))
     return Buffer(name, written, init, axes, storage, nonnegative, late, known, block, entries, **history)
-
-
-def count_or_name(word: str) -> int | str:
-    """How many entries a history keeps, from a text: a number, or the name of a param."""
-    return int(word) if word.isdigit() else word
 
 
 def _number_or_name(word: str) -> float | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +12,11 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import State
+from optgen import State, compiled
+from optgen.axes import When
 from optgen.execute import buffers
+from optgen.groups import LineGroup
+from optgen.ir import Buffer
 from tests.compiler.harness import Array
 
 RULE = optgen.load("sgd", momentum=0.5)
@@ -368,3 +372,10 @@ def test_states_lie_as_their_parameter_does(offset: int) -> None:
     half = buffers.aligned((9,), "bfloat16", 0.0, 10)
     (master,) = optgen.load("sgd", "bfloat16", master=True).init([half]).arrays["w"]
     assert master.ctypes.data % 64 == half.ctypes.data % 32 * 2
+
+
+def test_a_buffer_is_read_from_json_as_it_was() -> None:
+    groups = (LineGroup("axis", -1), LineGroup("block", "n"), LineGroup("block", 4))
+    axes = ((), ("rows",), ("rows", "cols"), ("cols", 8), ("rows", "k"), *((group,) for group in groups))
+    for buffer in (Buffer("s", True, 0.0, x, known=When.TENSOR, entries=n) for x in axes for n in (0, 3, "n")):
+        assert compiled.buffer(json.loads(json.dumps(compiled.row_of(buffer)))) == buffer
