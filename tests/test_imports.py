@@ -226,7 +226,7 @@ SEES: dict[str, set[str]] = {
         "specfiles",
         "truth",
     },
-    "symbolic": {"axes", "diagnostics", "expressions", "functions", "truth", "model"},
+    "symbolic": {"axes", "diagnostics", "expressions", "functions", "groups", "truth", "model"},
     "ir": {"axes", "diagnostics", "expressions", "functions", "groups", "truth", "model", "bounds", "shapes"},
     "passes": {"axes", "diagnostics", "expressions", "functions", "truth", "model", "ir"},
     "backends": {"axes", "cache_folder", "forks", "diagnostics", "expressions", "functions", "truth", "model", "ir"},
