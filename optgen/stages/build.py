@@ -175,7 +175,7 @@ class _Planner:
             if is_kept:
                 self.array(node.key)
             here = home.get(node.key) if node.domain is not None else None
-            for key in block.reads(node) & block.producers.keys():
+            for key in sorted(block.reads(node) & block.producers.keys()):  # not in the order of hashes
                 if here is None or home.get(key) != here:
                     self.array(key)
 

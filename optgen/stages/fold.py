@@ -30,7 +30,8 @@ def folded(
     """The stages with such sweeps in the place of their products. `matrices` are the keys of matrices that a call can
     read and write, `symmetric` those of symmetric ones, and `places` the buffers of keys that have no array."""
     read = Counter(key for stage in walk_stages(tuple(stages)) for key in _reads(stage))
-    return _Fold(read, matrices, symmetric, places).stages(stages)
+    turns = {x.index for x in walk_stages(tuple(stages)) if isinstance(x, LoopStage) and x.index}
+    return _Fold(read, matrices, symmetric, places, turns).stages(stages)
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class _Fold:
     matrices: Collection[str]
     symmetric: Collection[str]
     places: Mapping[str, str]
+    turns: Collection[str]
 
     def stages(self, stages: Sequence[Stage]) -> tuple[Stage, ...]:
         found: list[Stage] = []
@@ -58,7 +60,7 @@ class _Fold:
 
     def sum(self, stage: KernelStage, before: Sequence[Stage]) -> tuple[int, CallStage] | None:
         """The product that a kernel only adds to, by its number among the stages before, and what takes its place."""
-        added = _sum(stage.kernel)
+        added = _sum(stage.kernel, self.turns)
         if added is None or added[0] not in self.matrices:
             return None
         key, terms = added
@@ -69,7 +71,7 @@ class _Fold:
             (alpha, product), (beta, z) = terms if terms[0][1] == call.target else terms[::-1]
             if product != call.target or z == product or z not in self.matrices or self.read[product] > 1:
                 continue
-            known = all(z not in _writes(later) for later in before[k:])
+            known = all(self.memory(z) not in map(self.memory, _writes(later)) for later in before[k:])
             known &= self._is_free(key, z, before[k:])
             if known and (not call.symmetric or {key, z} <= {*self.symmetric}):
                 return k, replace(call, operands=(*call.operands, Operand(z)), target=key, numbers=(alpha, beta))
@@ -77,19 +79,24 @@ class _Fold:
 
     def _is_free(self, key: str, z: str, stages: Sequence[Stage]) -> bool:
         """Whether stages, the first of which is to write to an array, know nothing of it but that."""
-        memory = {
-            self.places.get(x, x) for stage in walk_stages(tuple(stages)) for x in (*_reads(stage), *_writes(stage))
-        }
-        return self.places.get(key, key) not in memory | {self.places.get(z, z)}
+        known = {z}.union(*(_reads(x) | _writes(x) for x in walk_stages(tuple(stages))))
+        return self.memory(key) not in map(self.memory, known)
+
+    def memory(self, key: str) -> str:
+        """Where the value of a key is."""
+        return self.places.get(key, key)
 
 
-def _sum(kernel: Kernel) -> tuple[str, tuple[Term, Term]] | None:
-    """What a kernel stores, if that is `a*X + b*Y` alone, and the two terms."""
+def _sum(kernel: Kernel, turns: Collection[str]) -> tuple[str, tuple[Term, Term]] | None:
+    """What a kernel stores, if that is `a*X + b*Y` alone, and the two terms. The numbers of `turns` are no factors, as
+    those of calls are known before the step."""
     (phase,) = kernel.phases
     stores = [i.op for i in phase.instrs if isinstance(i.op, ir.Store)]
     if len(stores) != 1 or stores[0].place is not None:
         return None
     made = {i.result: i.op for i in phase.instrs if i.result is not None}
+    if any(isinstance(op, ir.Hyper) and op.name in turns for op in made.values()):
+        return None
     op = made[stores[0].value]
     if not isinstance(op, ir.Add | ir.Sub):
         return None

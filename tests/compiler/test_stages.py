@@ -290,6 +290,33 @@ def test_a_product_takes_in_a_sum_without_a_change_of_a_bit(mode: str, matmul: s
         assert all(same_bits(results[0][name], results[1][name]) for name in ("w", "m"))
 
 
+@pytest.mark.parametrize("name", ["written between", "turn"])
+def test_a_product_adds_what_is_known_before_it(name: str) -> None:
+    """No array that is written between the product and the sum, and no number of a turn."""
+    equations = {
+        "written between": "Q = L@L\n  L' = g@g^T\n  Z' = Q + 2*L'\n  w' = w - lr*(Z'@g)",
+        "turn": "Y = g\n  repeat 3 as i:\n    Y' = i*Y + (g@g^T)@Y\n  end\n  L' = L\n  Z' = Z\n  w' = w - lr*Y'",
+    }[name]
+    states = "state L: rows x rows = identity(rows)\nstate Z: rows x rows = 0"
+    spec = optgen.parse(f"optimizer Known\n{states}\nupdate:\n  {equations}\n")
+    rng = np.random.default_rng(0)
+    w, g = rng.normal(size=(2, 3, 4))
+    L, expected, given = np.eye(3), w.copy(), g.copy()
+    step = optgen.load(spec, "float64", lr=0.1).bind([w], [g])
+    for scale in (1, 2):
+        g[...] = given * scale
+        step()
+        if name == "turn":
+            Y = g
+            for i in range(3):
+                Y = i * Y + g @ g.T @ Y
+            expected -= 0.1 * Y
+        else:
+            L, Q = g @ g.T, L @ L
+            expected -= 0.1 * (Q + 2 * L) @ g
+    np.testing.assert_allclose(w, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("mode", ["float32", "bfloat16", "float16-master"])
 def test_what_is_no_matrix_in_memory_is_not_added_by_a_product(mode: str) -> None:
     spec = optgen.parse("""\
