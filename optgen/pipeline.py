@@ -1,6 +1,7 @@
 """The compiler on one page: spec text -> checked model -> kernel IR -> passes -> LLVM IR -> object code | PTX.
 
-Every arrow is one function; `optgen show NAME --stage model|kernel|ir|llvm|asm|ptx` prints what is between them.
+Every arrow is one function; `optgen show NAME --stage spec|model|kernel|ir|llvm|asm|nvvm|ptx` prints what is between
+them. A kernel with products or loops goes through `stages` first, which makes several of it.
 """
 
 from __future__ import annotations

@@ -65,6 +65,7 @@ class Variant:
     `gradients`: how many gradients of a parameter are summed, in order, as they are read; `scaled`: each is first
     multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of codes may restart at each row,
     though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere;
+    `donated`: a sweep may write temporaries to the gradients, which have no meaning after the step;
     `sizes`: the params that are dimensions of states; `matmul`: how matrices are multiplied; `weights`: how a weight of
     16 bits without a master is rounded, one of WEIGHTS, or None for to nearest.
     """

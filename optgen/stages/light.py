@@ -15,7 +15,7 @@ class Light:
     - elements in another dtype than that of their arithmetic, which have no array;
     - elements of the gradients alone, without elementary functions: to read the gradients takes no longer than to read
       the elements, and saves writing them;
-    - elements of numbers and vectors alone;
+    - elements of numbers and vectors alone, under the same condition;
     - what a rounding loses, and the weight with it: they are computed where the weight is stored.
     """
 

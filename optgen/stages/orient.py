@@ -132,7 +132,8 @@ class _Orient:
         return Value(f"#{next(self.names)}", type)
 
     def is_symmetric(self, op: ir.Op, made: Value) -> bool:
-        """Whether an elementwise result is known to be a symmetric matrix, as its operands are."""
+        """Whether a result is known to be a symmetric matrix to the bit: of a call by its function, of elementwise
+        operations as their operands are."""
         if isinstance(op, ir.ArrayCall):
             is_square = made.type.axes[:1] == made.type.axes[1:]
             return op.symmetric or op.function in _SYMMETRIC or (op.function == "identity" and is_square)

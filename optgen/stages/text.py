@@ -1,4 +1,4 @@
-"""Plans as text: what each kernel reads and writes, and what each call computes and costs."""
+"""Plans as text: which elements each kernel reads and writes, vectors and numbers left out, and what each call computes and costs."""
 
 from __future__ import annotations
 

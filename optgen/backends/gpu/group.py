@@ -1,4 +1,5 @@
-"""What a GPU's sweep does to the elements of a tensor: groups of four neighbours, one for each thread of a warp."""
+"""What a GPU's sweep does to the elements of a tensor: groups of neighbours, one for each thread of
+a warp: of four, or of two where a warp has 64 threads."""
 
 from __future__ import annotations
 

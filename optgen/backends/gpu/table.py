@@ -163,7 +163,7 @@ class Counts:
 
 
 def allows_misaligned_head(kernel: Kernel) -> bool:
-    """Whether groups of four elements may begin before the tensor: nothing is made for a group, or a block, at once."""
+    """Whether groups of elements may begin before the tensor: nothing is made for a group, or a block, at once."""
     states = any(b.is_quantized or b.format.needs_draws for b in kernel.buffers)
     return not states and not any(isinstance(i.op, Word) for i in kernel.instrs())
 
