@@ -1,14 +1,14 @@
 """The kernel IR: SSA over typed values.
 
-A kernel is a list of instructions, which the passes cut into phases. One with products, functions of matrices, groups or
-loops (`matrix_ops.py`, `Repeat`) is whole: `optgen.stages` cuts it into kernels without those, calls and loops, and no
-pass or backend sees it.
+A kernel is a list of instructions, which the passes cut into phases. One with products, functions of matrices, groups
+or loops (`matrix_ops.py`, `Repeat`) is whole: `optgen.stages` cuts it into kernels without those, calls and loops, and
+no pass or backend sees it.
 
 A `Value` has axes, along which it has numbers, and a dtype; of one number it says when it is known (`optgen.axes`).
-Other operations are elementwise. The operands of one operation have one dtype and may differ in axes. The result has the axes
-of all of them: a number is broadcast. All arithmetic is IEEE 754, rounded to nearest even, and nothing is reassociated
-or fused; but no float32 is subnormal. The NumPy interpreter (`optgen.ir.interp`) is the definition, with which every
-backend is compared bit by bit.
+Other operations are elementwise. The operands of one operation have one dtype and may differ in axes. The result has
+the axes of all of them: a number is broadcast. All arithmetic is IEEE 754, rounded to nearest even, and nothing is
+reassociated or fused; but no float32 is subnormal. The NumPy interpreter (`optgen.ir.interp`) is the definition, with
+which every backend is compared bit by bit.
 
 Where a float32 would be subnormal, it is a zero of its sign. A load of elements and `FromBits` give that zero for the
 bits of a subnormal. `Add`, `Sub`, `Mul`, `Div` and `Convert` give it where the result, rounded to 24 bits whatever its

@@ -54,10 +54,10 @@ class Operand:
 
 @dataclass(frozen=True)
 class CallStage:
-    """`target = function(operands)`. `numbers` are arguments that are known before the step: no number of a turn is among their names. `symmetric`: a product
-    that is a symmetric matrix. `vectors`: which operands of a product are vectors. A product with a third operand is
-    alpha*product + beta*operand, where alpha and beta are its numbers. `turned`: the result of another function is
-    stored as its transpose."""
+    """`target = function(operands)`. `numbers` are arguments that are known before the step: no number of a turn is
+    among their names. `symmetric`: a product that is a symmetric matrix. `vectors`: which operands of a product are
+    vectors. A product with a third operand is alpha*product + beta*operand, where alpha and beta are its numbers.
+    `turned`: the result of another function is stored as its transpose."""
 
     function: str
     operands: tuple[Operand, ...]

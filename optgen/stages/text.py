@@ -1,4 +1,7 @@
-"""Plans as text: which elements each kernel reads and writes, vectors and numbers left out, and what each call computes and costs."""
+"""Plans as text: which elements each kernel reads and writes, and what each call computes and costs.
+
+Vectors and numbers of kernels are left out.
+"""
 
 from __future__ import annotations
 
