@@ -273,8 +273,7 @@ class _Whole(SpecLowering):
         assert call.scope is not None
         x, function = call.args[0], call.function
         if function == "std":
-            mean = Call("mean", (x,), call.scope, call.span)
-            return self.grouped(replace(call, function="rms", args=(Binary("-", x, mean, call.span),)))
+            return self.std_of_groups(call)
         if function in ("norm", "rms"):
             squares = "sum" if function == "norm" else "mean"
             return self.emit(ir.Sqrt(self.of_groups(squares, (x, x), call)))
@@ -299,6 +298,20 @@ class _Whole(SpecLowering):
         value = self.double(self.repeated(self.lower(joined), (lines,)))
         one = ir.HostNumber(each, across) if each is not None else ir.ONE
         return self.emit(ir.ReduceGroups(cast(ir.GroupReduceOp, function), value, group, one))
+
+    def std_of_groups(self, call: Call) -> Value:
+        """The root of the mean square of what is left of elements, or lines, without the mean of their group: in
+        doubles, which no expression of elements has."""
+        x, group = call.args[0], call.scope
+        assert isinstance(group, LineGroup)
+        axes = self.axes(x)
+        apart = self.emit(ir.Sub(self.double(self.repeated(self.lower(x), axes)), self.of_groups("mean", (x,), call)))
+        squares, one = self.emit(ir.Mul(apart, apart)), ir.ONE
+        if len(axes) == 2:
+            squares = self.fold("sum", group.lines[:-1], squares)
+            across = {"rows": "cols", "cols": "rows"}[group.lines]
+            one = ir.HostNumber(Name(across, False, call.span), across)
+        return self.emit(ir.Sqrt(self.emit(ir.ReduceGroups("mean", squares, group, one))))
 
     # ------------------------------------------------------------ draws
 

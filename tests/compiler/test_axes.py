@@ -148,3 +148,27 @@ def test_what_a_parameter_has_not_is_named_with_it() -> None:
     step = optgen.load(GROUPS, "float64").bind(params[:1], grads[:1])
     with pytest.raises(ValueError, match="'n' is a dimension of states, which is fixed when the rule is loaded"):
         step(n=1)
+
+
+def test_deviations_of_groups_are_those_of_their_rows_and_columns() -> None:
+    """In doubles, as all reductions: float32 has no third of 4 beside 2^24."""
+    spec = optgen.parse("""\
+optimizer Deviations
+require rank >= 2 "matrices"
+state a: block 1 = 0
+state b: row     = 0
+state c: axis 1  = 0
+state d: col     = 0
+update:
+  a' = std(g, per block 1)
+  b' = std(g, per row)
+  c' = std(g, per axis 1)
+  d' = std(g, per col)
+  w' = w
+""")
+    g = np.array([[16777216, 16777218, 16777218], [1, 2, 4]], np.float32)
+    step = optgen.load(spec).bind([np.zeros_like(g)], [g])
+    step()
+    a, b, c, d = (step.state.arrays[name][0].ravel() for name in "abcd")
+    np.testing.assert_allclose(a, g.astype(float).std(1), rtol=1e-6)
+    assert a.tobytes() == b.tobytes() and c.tobytes() == d.tobytes()
