@@ -163,7 +163,7 @@ class _Turnings:
             return UNKNOWN
         if self.as_vector and scope in ("row", "col") and not (a.is_still and (b is None or b.is_still)):
             return UNKNOWN
-        gone = (scope != "col", scope != "row")
+        gone = (scope != "row", scope != "col")
         others = (None, None) if b is None else (b.rows, b.cols)
         axes = [_left(x, y, is_gone=x_gone) for x_gone, x, y in zip(gone, (a.rows, a.cols), others, strict=True)]
         rows, cols = axes
