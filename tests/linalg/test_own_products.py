@@ -192,7 +192,7 @@ def compiled(
 ) -> np.ndarray:
     """The product by code that is compiled for another CPU; deterministic, if it is not of bfloat16."""
     tile = tile_for(operand_type, host, fused=operand_type == "bfloat16")
-    code = target.compile_ir(module_text(tile), host).object
+    code = target.compile_ir(module_text(tile, host.triple), host).object
     shape = ProductShape(1, len(a), len(b) if trans_b else b.shape[1], a.shape[1])
     c = np.full((shape.m, shape.n), np.nan, a.dtype)
     own.multiply(own.made(tile, link.link(code, *ENTRIES)), a, b, c, shape, False, trans_b, False)
@@ -242,7 +242,8 @@ def test_the_sums_of_a_tile_fit_the_registers(
     llvm.initialize_all_asmprinters()
     host = CpuTarget(triple, "", features)
     tile = tile_for(operand_type, host, fused=fused)
-    text = module_text(tile).replace("llvm.x86.sse.", "none.") if "aarch64" in triple else module_text(tile)
+    text = module_text(tile, triple)
+    text = text.replace("llvm.x86.sse.", "none.") if "aarch64" in triple else text
     assembly = target.compile_ir(text, host).assembly
     loop = innermost(assembly.split("\ntile:", 1)[1])
     multiplications = [line for line in loop if "mul" in line or "dpbf16" in line or "fmla" in line or "fmadd" in line]
@@ -309,9 +310,9 @@ def test_what_follows_a_product_has_the_bits_of_a_sweep(
 def test_what_follows_a_product_on_machines_that_do_not_flush(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, "MXCSR", replace(target.MXCSR, flushing=None))
     tile = tile_for("float32", target.host(), fused=True)
-    text = module_text(tile)
+    text = module_text(tile, target.host().triple)
     monkeypatch.undo()
-    assert text != module_text(tile)
+    assert text != module_text(tile, target.host().triple)
     own_product = own.made(tile, link.link(target.compile_ir(text, target.host()).object, *ENTRIES))
     (a, b), z, c = operands(np.float32, 50, 20, 40), special(np.float32, 50, 40), np.empty((50, 40), np.float32)
     b[:, ::3] *= np.float32(1e-38)

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from optgen.backends.target import CpuTarget
+from optgen.backends.target import CpuTarget, host
 from optgen.linalg import lapack, reference_product
 from optgen.linalg.lapack import LapackCall, Routine, Work
 from optgen.linalg.matrices import SUMMED, Addend, ProductShape
@@ -48,7 +48,7 @@ class Product:
     values where it may."""
 
     def __init__(self, tile: Tile) -> None:
-        self.machine = Machine(module_text(tile))
+        self.machine = Machine(module_text(tile, host().triple))
         self.own = own.OwnProduct(tile, *[lambda arguments, work: None] * 3, ())
 
     def multiply(self, a: Any, b: Any, ta: bool, tb: bool, symmetric: bool, addend: Addend | None) -> np.ndarray:
