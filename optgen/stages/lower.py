@@ -114,7 +114,10 @@ class _Whole(SpecLowering):
         return str(next(self.numbers))
 
     def started(self, state: str, start: Expr) -> Value:
-        value = self.as_type(self.lower(start), self.type_of_kind(self.states[state]))
+        wanted = self.type_of_kind(self.states[state])
+        value = self.as_type(self.lower(start), wanted)
+        if wanted.is_element:  # a number in the dtype of elements meets no others
+            value = self.repeated(value, wanted.axes)
         return self.rename(value, f"{state}.start")
 
     # ------------------------------------------------------------ dimensions
