@@ -13,10 +13,10 @@ from optgen.ir import Buffer, Instr, Kernel, Value, Variant
 from optgen.ir.verify import verify
 from optgen.model import Optimizer, Timing
 from optgen.observer import Observer, ignore
+from optgen.stages.dce import eliminate_dead_code
 from optgen.stages.fold import folded
 from optgen.stages.levels import Block, Node
 from optgen.stages.light import Light
-from optgen.stages.live import live
 from optgen.stages.lower import build_whole
 from optgen.stages.orient import oriented
 from optgen.stages.plan import (
@@ -48,7 +48,7 @@ def plan(
 ) -> Plan:
     """The stages of an update with these timings; `first`: the one that starts states. With `folds`, products take in
     sweeps that only add to them, which changes no bit."""
-    whole = live(build_whole(optimizer, variant, due, first=first))
+    whole = eliminate_dead_code(build_whole(optimizer, variant, due, first=first))
     observe("whole", whole)
     exact = {b.name for b in whole.buffers if _is_exact(b, whole.compute)}
     grouped = {b.name for b in whole.buffers if b.group is not None and not b.entries}
@@ -175,7 +175,7 @@ class _Planner:
             if is_kept:
                 self.array(node.key)
             here = home.get(node.key) if node.domain is not None else None
-            for key in sorted(block.reads(node) & block.producers.keys()):  # not in the order of hashes
+            for key in sorted(node.reads & block.producers.keys()):  # not in the order of hashes
                 if here is None or home.get(key) != here:
                     self.array(key)
 
@@ -254,7 +254,7 @@ class _Planner:
         """The first level at which a kernel of these dimensions can overwrite a state."""
         last = 0
         for node, level in zip(block.nodes, block.levels, strict=True):
-            if name in block.states_read(node):
+            if name in node.states:
                 last = max(last, level + (node.domain != domain))
         return last
 
@@ -263,7 +263,7 @@ class _Planner:
         here = block.levels[k]
         for r, node in enumerate(block.nodes):
             later = block.levels[r] > here or (block.levels[r] == here and r >= k and node.domain is None)
-            if later and name in block.states_read(node):
+            if later and name in node.states:
                 return True
         return False
 

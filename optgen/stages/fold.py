@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from optgen import ir
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Expr, Name, Number, Unary
@@ -122,7 +124,8 @@ def _number(x: Value, made: Mapping[Value, ir.Op]) -> Expr | None:
     """A number that is known before the step, and needs no function."""
     match made[x]:
         case ir.Const(value=value):
-            return Number(value, f"{value:g}", _NOWHERE)
+            short = str(np.float32(value)) if value == np.float32(value) else repr(value)
+            return Number(value, short.removesuffix(".0"), _NOWHERE)
         case ir.Hyper(name=name):
             return Name(_SIZES.get(name, name), False, _NOWHERE)
         case ir.Convert(x=of):

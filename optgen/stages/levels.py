@@ -22,10 +22,12 @@ class Node:
     """An instruction that is computed once. `key` is what others read: the name of its value, or of the array of which
     it sets an element. Of an instruction of a kernel, `domain` are the dimensions of that. `reduces`: its result is
     known behind a sweep. `columns`: one number for each column of a square matrix, which other kernels take for its
-    rows."""
+    rows. `reads` are the keys, and `states` the arrays of the step, that it reads through what is light."""
 
     instr: Instr
     key: str
+    reads: frozenset[str]
+    states: frozenset[str]
     domain: Axes | None = None
     reduces: bool = False
     columns: bool = False
@@ -44,6 +46,7 @@ class Block:
     is_light: Light
     buffers: Mapping[str, str]
     nodes: list[Node] = field(default_factory=list)
+    by_key: dict[str, Node] = field(default_factory=dict)
     levels: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -53,7 +56,9 @@ class Block:
             if self.is_light(instr) and result is not None and result.id not in self.roots:
                 self.light[result.id] = instr
             elif not isinstance(instr.op, ir.Store):
-                self.nodes.append(self._node(instr))
+                node = self._node(instr)
+                self.nodes.append(node)
+                self.by_key[node.key] = node
         self.producers = {key: k for k, node in enumerate(self.nodes) for key in produced(node)}
         self._assign()
         self._sink()
@@ -62,26 +67,27 @@ class Block:
 
     def _node(self, instr: Instr) -> Node:
         op, result = instr.op, instr.result
-        match op:
-            case ir.Repeat() | ir.ArrayCall():
-                return Node(instr, result.id if result is not None else "")
-            case ir.Put(array=array):
-                return Node(instr, array, self._domain(instr, ()))
+        reads, states = map(frozenset, self._reads(instr))
+        if isinstance(op, ir.Repeat | ir.ArrayCall):
+            return Node(instr, result.id if result is not None else "", reads, states)
+        if isinstance(op, ir.Put):
+            return Node(instr, op.array, reads, states, self._domain(reads, ()))
         assert result is not None
-        axes = op.x.type.axes if isinstance(op, ir.Reduce) else result.type.axes
-        is_divided = isinstance(op, ir.Reduce) and op.scope == "col" and axes[0] == axes[1]
-        reduces = isinstance(op, ir.Reduce | ir.ReduceOverParams)
-        return Node(instr, result.id, self._domain(instr, axes), reduces, is_divided)
+        if isinstance(op, ir.Reduce):
+            axes = op.x.type.axes
+            domain = axes if len(axes) == 2 else home(axes)
+            return Node(instr, result.id, reads, states, domain, True, op.scope == "col" and axes[0] == axes[1])
+        domain = self._domain(reads, result.type.axes)
+        return Node(instr, result.id, reads, states, domain, isinstance(op, ir.ReduceOverParams))
 
-    def _domain(self, instr: Instr, axes: Axes) -> Axes:
+    def _domain(self, reads: frozenset[str], axes: Axes) -> Axes:
         """The dimensions of the kernel of an instruction over `axes`. A number, or a vector, goes with what it is
         reduced from."""
         if len(axes) == 2:
             return axes
-        known = {node.key: node for node in self.nodes}
-        reads = [known[key] for key in self.reads_of(instr)[0] if key in known]
-        domains = {node.domain for node in reads if node.domain is not None and not node.columns}
-        if len(domains) == 1 and not isinstance(instr.op, ir.Reduce):
+        known = [self.by_key[key] for key in reads if key in self.by_key]
+        domains = {node.domain for node in known if node.domain is not None and not node.columns}
+        if len(domains) == 1:
             (domain,) = domains
             if domain is not None and {*axes} <= {*domain}:
                 return domain
@@ -89,15 +95,7 @@ class Block:
 
     # ------------------------------------------------------------ what depends on what
 
-    def reads(self, node: Node) -> set[str]:
-        """The keys that a node reads, through what is light."""
-        return self.reads_of(node.instr)[0]
-
-    def states_read(self, node: Node) -> set[str]:
-        """The arrays of the step that a node reads."""
-        return self.reads_of(node.instr)[1]
-
-    def reads_of(self, instr: Instr) -> tuple[set[str], set[str]]:
+    def _reads(self, instr: Instr) -> tuple[set[str], set[str]]:
         """The keys and the arrays of the step that an instruction reads, through what is light."""
         found, states = self.expanded(v.id for v in read_by(instr))
         if isinstance(instr.op, ir.Repeat):
@@ -149,7 +147,7 @@ class Block:
 
     def _assign(self) -> None:
         for node in self.nodes:
-            before = [self.producers[key] for key in self.reads(node) if key in self.producers]
+            before = [self.producers[key] for key in node.reads if key in self.producers]
             self.levels.append(max((self._after(k, node) for k in before), default=0))
 
     def _after(self, k: int, reader: Node) -> int:
@@ -164,7 +162,7 @@ class Block:
         """Move elementwise nodes to the level where they are first needed."""
         readers: dict[int, list[int]] = {}
         for r, node in enumerate(self.nodes):
-            for key in self.reads(node):
+            for key in node.reads:
                 if key in self.producers:
                     readers.setdefault(self.producers[key], []).append(r)
         for k in reversed(range(len(self.nodes))):

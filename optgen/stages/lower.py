@@ -6,10 +6,10 @@ A value has the dimensions that the language gives it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, cast
+from typing import cast
 
 from optgen import ir
 from optgen.axes import ELEMENTS, Axes, Axis
@@ -42,8 +42,15 @@ def build_whole(optimizer: Optimizer, variant: Variant, due: Collection[Timing],
 
 
 class _Whole(SpecLowering):
-    def __init__(self, optimizer: Optimizer, variant: Variant, program: Program, *more: Any) -> None:
-        super().__init__(optimizer, variant, program, *more)
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        variant: Variant,
+        program: Program,
+        own: Sequence[ir.Buffer],
+        starts: Mapping[str, Expr],
+    ) -> None:
+        super().__init__(optimizer, variant, program, own, starts)
         self.numbers = itertools.count()
         self.used: set[str] = set()
         """The names of values that were loaded."""

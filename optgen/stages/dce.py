@@ -1,4 +1,4 @@
-"""Leaves out what a kernel has no use for: what no store depends on, in loops too."""
+"""Dead code elimination in whole kernels: leaves out what no store depends on, in loops too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from optgen import ir
 from optgen.ir import Instr, Kernel, Region
 
 
-def live(kernel: Kernel) -> Kernel:
+def eliminate_dead_code(kernel: Kernel) -> Kernel:
     """A whole kernel with the instructions that its stores depend on."""
     (phase,) = kernel.phases
     found = _live(phase.instrs, set(), set())
