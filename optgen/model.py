@@ -215,6 +215,12 @@ class Optimizer:
         return self.reduces_over_params or any(s.known is When.SHARED for s in self.states)
 
     @fact
+    def joins_apart(self) -> bool:
+        """Whether what parameters share is computed between kernels of one of them each: there are products, groups or
+        timings."""
+        return self.joins_params and (self.has_products or bool(self.groups) or bool(self.timings))
+
+    @fact
     def reduces_over_params(self) -> bool:
         """Whether something is reduced over all parameters, as a sum of squares."""
         values = [*(e.value for e in (*self.update, *self.evaluate)), *self.starts()]
@@ -260,9 +266,9 @@ class Optimizer:
 
     def is_staged(self, flags: Flags) -> bool:
         """Whether a variant is more than one kernel: it has products or functions of matrices, groups of rows or
-        columns, loops, or equations of some updates only."""
-        if not self.has_stages:
-            return False
+        columns, loops, or equations of some updates only; or others have, and share values with it."""
+        if not self.has_stages or self.joins_apart:
+            return self.has_stages
         program = self.program(flags)
         values = [e.value for e in program.equations] + [x for s in program.states if (x := self.start(s)) is not None]
         special = any(

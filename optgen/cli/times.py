@@ -86,13 +86,13 @@ def _kernels(
 ) -> Iterator[Kernel]:
     """The kernels of an update, of one that computes everything."""
     from optgen import pipeline
-    from optgen.execute.stages.stage_run import array_places
+    from optgen.execute.stages.stage_run import places_of
 
     if not optimizer.is_staged(variant.flags):
         yield pipeline.build(optimizer, variant)
         return
     plan = pipeline.stages(optimizer, variant, optimizer.timings, first=False, observe=observe)
-    _, end = array_places(plan, variant.dtype, values)
+    _, end = places_of(plan, variant.dtype, values)
     observe("layout", end)
     for section in dict.fromkeys(x for x in plan.walk() if isinstance(x, KernelStage)):
         yield section.kernel

@@ -230,20 +230,16 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
     """What a spec cannot have beside products, loops and timings, which make a step several kernels."""
     values = [e.value for e in optimizer.update] + [s.init for s in optimizer.states]
     nodes = [e for value in values for e in walk(value)]
-    has_products = any(map(is_of_matrices, nodes))
-    own_steps = has_products or bool(optimizer.groups) or any(e.timing is not None for e in optimizer.update)
-    what = "products, groups or timings" if optimizer.groups else "products or timings"
     for node in nodes:
-        if isinstance(node, Call) and node.scope == "params" and own_steps and not is_draw(node):
-            help = "compute it outside of the spec, and pass it as a param"
-            scope.report("E303", f"'over params' beside {what}", node.span, help)
-        elif isinstance(node, Call) and node.function == "trace" and optimizer.last_two:
+        if isinstance(node, Call) and node.function == "trace" and optimizer.last_two:
             help = "there is one for each matrix, and no value has one number for each"
             scope.report("E307", "'trace' of a batch of matrices", node.span, help)
-    for state in optimizer.states if own_steps else ():
-        if state.known is When.SHARED:
-            help = "there, each parameter has steps of its own; declare it 'tensor'"
-            scope.report("E303", f"'{state.name}' is shared between parameters, beside {what}", state.span, help)
+    shared = {s.name for s in optimizer.states if s.known is When.SHARED}
+    for equation in optimizer.update:
+        if equation.timing is not None and equation.target.primed and equation.target.id in shared:
+            help = "t can differ between parameters: write where(mod(step, k) == 0, ..., ...)"
+            text = f"'{equation.target.id}' is shared between parameters, and has a timing"
+            scope.report("E303", text, equation.timing.span, help)
     check_phases(optimizer, scope)
     check_evaluation(optimizer.evaluate, scope)
     for node in (e for line in optimizer.evaluate for e in walk(line.value)):

@@ -16,11 +16,12 @@ from optgen.observer import Observer, ignore
 from optgen.stages.dce import eliminate_dead_code
 from optgen.stages.fold import folded
 from optgen.stages.levels import Block, Node
-from optgen.stages.light import Light
+from optgen.stages.light import Light, summed_elements
 from optgen.stages.lower import build_whole
 from optgen.stages.orient import oriented
 from optgen.stages.plan import (
     GROUPED,
+    JOINT,
     PARAMETER,
     CallStage,
     CarriedValue,
@@ -54,7 +55,7 @@ def plan(
     grouped = {b.name for b in whole.buffers if b.group is not None and not b.entries}
     kernel, symmetric = oriented(whole, exact | grouped)
     observe("orient", kernel)
-    planner = _Planner(kernel, symmetric, variant, exact)
+    planner = _Planner(kernel, symmetric, variant, exact, apart=optimizer.joins_apart)
     stages = planner.plan()
     observe("cut", stages)
     if folds:
@@ -83,9 +84,12 @@ class _Section:
 class _Planner:
     """Cuts a kernel into stages. What is read by another stage than the one that makes it has an array."""
 
-    def __init__(self, kernel: Kernel, symmetric: Collection[str], variant: Variant, exact: Collection[str]) -> None:
+    def __init__(
+        self, kernel: Kernel, symmetric: Collection[str], variant: Variant, exact: Collection[str], *, apart: bool
+    ) -> None:
+        """`apart`: what all parameters share is computed in kernels of its own, as these update one after the other."""
         self.whole, self.variant, self.exact = kernel, variant, exact
-        self._symmetric = symmetric
+        self._symmetric, self._apart = symmetric, apart
         self.buffers = {b.name: b for b in kernel.buffers}
         self.instrs = {_key(i): i for i in kernel.instrs() if _key(i)}
         self.counts: dict[str, ir.HostNumber] = {}
@@ -98,6 +102,8 @@ class _Planner:
             self.aliases |= {v.id: x.id for v, x in zip(region.takes, loop.starts, strict=True)}
             self.aliases |= {v.id: x.id for v, x in zip(region.results, region.gives, strict=True)}
         self.stores = [i.op for i in kernel.instrs() if isinstance(i.op, ir.Store)]
+        self.shared = _shared_names(kernel) if apart else {}
+        """The names of what all parameters share, and of the numbers of each, which kernels of all variants have."""
         self.names: dict[str, str] = {}
         self.numbers = itertools.count(1)
         self.arrays: dict[str, StageArray] = {}
@@ -107,9 +113,9 @@ class _Planner:
         """The stages of the whole update."""
         (phase,) = self.whole.phases
         roots = frozenset(x.value.id for x in self.stores if self.buffers[x.buffer].known is not When.HOST)
-        is_light = Light(self.whole.compute)
+        is_light = Light(self.whole.compute, summed_elements(self.whole.instrs()) if self._apart else ())
         memory = {b.name: self._memory(b) for b in self.whole.buffers}
-        return tuple(self.block(Block(phase.instrs, {}, roots, self.aliases, is_light, memory), top=True))
+        return tuple(self.block(Block(phase.instrs, {}, roots, self.aliases, is_light, memory, self._apart), top=True))
 
     def _memory(self, buffer: Buffer) -> str:
         """The buffer that a load may read: of an entry that may be the oldest one in some turn, the history."""
@@ -130,7 +136,7 @@ class _Planner:
         """The name of the array of a value: that of the spec, or a number in the order in which arrays are needed."""
         key = self.aliases.get(key, key)
         if key not in self.names:
-            self.names[key] = key if key[:1].isalpha() else f"#{next(self.numbers)}"
+            self.names[key] = key if key[:1].isalpha() else self.shared.get(key) or f"#{next(self.numbers)}"
         return self.names[key]
 
     def array(self, key: str) -> str:
@@ -196,7 +202,7 @@ class _Planner:
             self.arrays.setdefault(other, replace(self.arrays[new], key=other))
             carried.append(CarriedValue(first, new, other))
         gives = frozenset(v.id for v in op.region.gives)
-        inner = Block(op.region.instrs, block.light, gives, self.aliases, block.is_light, block.buffers)
+        inner = Block(op.region.instrs, block.light, gives, self.aliases, block.is_light, block.buffers, block.apart)
         return LoopStage(op.count.expr, op.index or None, tuple(self.block(inner)), tuple(carried))
 
     def _operand(self, v: Value) -> str:
@@ -285,8 +291,9 @@ class _Planner:
         loaded = {op.buffer for id in light if isinstance(op := block.light[id].op, ir.Load)}
         columns = {self.names.get(key) for key, node in own.items() if node.columns}
         found = self._in_order({*loaded, *reads.values(), *written})
-        buffers = [self._buffer(name, section.domain, name in written, columns) for name in found]
-        builder = SectionBuilder(self.variant, buffers, section.domain, reads, block.light)
+        domain = PARAMETER if section.domain == JOINT else section.domain
+        buffers = [self._buffer(name, domain, name in written, columns) for name in found]
+        builder = SectionBuilder(self.variant, buffers, domain, reads, block.light)
         for node in section.nodes:
             builder.include(node.instr)
         builder.need(v for x in stores for v in ir.operands(x))  # all is read before anything is stored
@@ -294,7 +301,7 @@ class _Planner:
             builder.include(Instr(None, store))
         for key in kept:
             builder.store(self.name(key), builder.values[key])
-        return KernelStage(section.domain, verify(builder.kernel(self.whole)))
+        return KernelStage(domain, verify(builder.kernel(self.whole)))
 
     def _in_order(self, names: Collection[str]) -> list[str]:
         """The buffers of a kernel: those of the caller first, each with its scales."""
@@ -333,6 +340,16 @@ def _key(instr: Instr) -> str:
     if isinstance(instr.op, ir.Put):
         return instr.op.array
     return instr.result.id if instr.result is not None else ""
+
+
+def _shared_names(kernel: Kernel) -> dict[str, str]:
+    sums = [i for i in kernel.instrs() if isinstance(i.op, ir.ReduceOverParams)]
+    found: dict[str, str] = {}
+    for k, instr in enumerate(sums):
+        assert isinstance(instr.op, ir.ReduceOverParams)
+        assert instr.result is not None
+        found |= {instr.result.id: f"#all{k}", instr.op.x.id: f"#each{k}"}
+    return found
 
 
 def _is_narrow(op: ir.Op) -> bool:

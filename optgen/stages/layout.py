@@ -69,7 +69,7 @@ class _Lives:
 
 def offsets(plan: Plan, sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
     """Where arrays of these sizes begin, the largest first, each at the lowest place that is free; and the end."""
-    own = lives(plan)
+    own = {key: life for key, life in lives(plan).items() if key in sizes}
     placed: list[tuple[int, int, Interval]] = []
     found: dict[str, int] = {}
     for key in sorted(own, key=lambda k: (-sizes[k], k)):

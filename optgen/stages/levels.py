@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from optgen import ir
-from optgen.axes import Axes
+from optgen.axes import Axes, When
 from optgen.ir import Instr, Value
 from optgen.stages.light import Light
-from optgen.stages.plan import PARAMETER, home
+from optgen.stages.plan import JOINT, PARAMETER, home
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Node:
 class Block:
     """The instructions of an update, or of a turn of a loop. `light` are those that are computed wherever they are
     read, by their values, those around a loop included. `roots` are the values that are stored in any case. `aliases`
-    are arrays by the values that loops carry in them. `buffers` has what each load may read of the arrays of a step."""
+    are arrays by the values that loops carry in them. `buffers` has what each load may read of the arrays of a step.
+    `apart`: what all parameters share is computed in kernels of its own."""
 
     instrs: tuple[Instr, ...]
     light: dict[str, Instr]
@@ -45,6 +46,7 @@ class Block:
     aliases: dict[str, str]
     is_light: Light
     buffers: Mapping[str, str]
+    apart: bool = False
     nodes: list[Node] = field(default_factory=list)
     by_key: dict[str, Node] = field(default_factory=dict)
     levels: list[int] = field(default_factory=list)
@@ -71,13 +73,15 @@ class Block:
         if isinstance(op, ir.Repeat | ir.ArrayCall):
             return Node(instr, result.id if result is not None else "", reads, states)
         if isinstance(op, ir.Put):
-            return Node(instr, op.array, reads, states, self._domain(reads, ()))
+            is_joint = self.apart and op.x.type.known is When.SHARED
+            return Node(instr, op.array, reads, states, JOINT if is_joint else self._domain(reads, ()))
         assert result is not None
         if isinstance(op, ir.Reduce):
             axes = op.x.type.axes
             domain = axes if len(axes) == 2 else home(axes)
             return Node(instr, result.id, reads, states, domain, True, op.scope == "col" and axes[0] == axes[1])
-        domain = self._domain(reads, result.type.axes)
+        is_joint = self.apart and result.type.known is When.SHARED
+        domain = JOINT if is_joint else self._domain(reads, result.type.axes)
         return Node(instr, result.id, reads, states, domain, isinstance(op, ir.ReduceOverParams))
 
     def _domain(self, reads: frozenset[str], axes: Axes) -> Axes:
@@ -86,7 +90,7 @@ class Block:
         if len(axes) == 2:
             return axes
         known = [self.by_key[key] for key in reads if key in self.by_key]
-        domains = {node.domain for node in known if node.domain is not None and not node.columns}
+        domains = {node.domain for node in known if node.domain not in (None, JOINT) and not node.columns}
         if len(domains) == 1:
             (domain,) = domains
             if domain is not None and {*axes} <= {*domain}:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from optgen import ir
 from optgen.ir import Instr, Value
 
@@ -16,11 +18,12 @@ class Light:
     - elements of the gradients alone, without elementary functions: to read the gradients takes no longer than to read
       the elements, and saves writing them;
     - elements of numbers and vectors alone, under the same condition;
-    - what a rounding loses, and the weight with it: they are computed where the weight is stored.
+    - what a rounding loses, and the weight with it: they are computed where the weight is stored;
+    - elements that are computed `again`, by their names.
     """
 
-    def __init__(self, compute: ir.DType) -> None:
-        self._compute = compute
+    def __init__(self, compute: ir.DType, again: Collection[str] = ()) -> None:
+        self._compute, self._again = compute, again
         self._given: set[str] = set()
         """Elements of the gradients and of smaller kinds alone."""
         self._lost: set[str] = set()
@@ -30,7 +33,7 @@ class Light:
         op, result = instr.op, instr.result
         if isinstance(op, _MADE) or result is None:
             return False
-        if not result.type.is_element:
+        if not result.type.is_element or result.id in self._again:
             return True
         elements = [v for v in ir.operands(op) if v.type.is_element]
         if any(v.id in self._lost for v in elements) or (isinstance(op, ir.Load) and op.buffer == ir.COMPENSATION):
@@ -47,3 +50,25 @@ class Light:
     def is_lost(self, x: Value) -> bool:
         """Whether a value depends on what the last rounding lost."""
         return x.id in self._lost
+
+
+def summed_elements(instrs: Iterable[Instr]) -> set[str]:
+    """The elements of the arrays of a step that all parameters sum, and those that these are computed from.
+
+    Between the sum and what reads them next, other parameters are updated: an array would be one for each parameter.
+    """
+    made = {i.result.id: i for i in instrs if i.result is not None}
+    totals = {i.op.x.id for i in made.values() if isinstance(i.op, ir.ReduceOverParams)}
+    pending = [i.op.x for id in totals if id in made and isinstance((i := made[id]).op, ir.Reduce)]
+    read: set[str] = set()
+    while pending:
+        x = pending.pop()
+        if x.type.is_element and x.id not in read and x.id in made:
+            read.add(x.id)
+            pending += ir.operands(made[x.id].op)
+    found: set[str] = set()
+    for id, instr in made.items():  # each behind what it reads
+        is_made = isinstance(instr.op, (*_MADE, ir.Word))
+        if id in read and not is_made and all(v.id in found for v in ir.operands(instr.op) if v.type.is_element):
+            found.add(id)
+    return found

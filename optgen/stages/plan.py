@@ -15,13 +15,15 @@ from optgen.axes import ELEMENTS, Axes, Dimensioned, When
 from optgen.expressions import Expr
 from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.groups import LineGroup
-from optgen.ir import Buffer, Kernel
+from optgen.ir import Buffer, Kernel, ReduceOverParams
 from optgen.model import DIMENSIONS
 
 PARAMETER = ELEMENTS
 """The dimensions of the parameter."""
 PARAMETER_SIZES = {name: f"parameter.{name}" for name in DIMENSIONS}
 """The names of the sizes of a parameter, in a kernel over other matrices."""
+JOINT: Axes = ("params",)
+"""In the place of the dimensions of a kernel: it computes numbers that all parameters share."""
 ONE = 1
 """The dimension that a vector has beside its own, where a kernel is over it alone."""
 
@@ -42,6 +44,12 @@ class KernelStage:
     def buffers(self) -> tuple[Buffer, ...]:
         """The arrays that it reads and writes."""
         return self.kernel.buffers
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether it computes what all parameters share, and so takes all of them at once."""
+        sets = any(b.written and b.known is When.SHARED for b in self.buffers)
+        return sets or any(isinstance(i.op, ReduceOverParams) for i in self.kernel.instrs())
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,10 @@ class CallStage:
     turned: bool = False
     group: LineGroup | None = None  # of a call of groups: those whose sizes it takes
 
+    @property
+    def is_joint(self) -> bool:
+        return False
+
 
 class CarriedValue(NamedTuple):
     """A value that a loop carries, by the keys of its arrays: a turn reads `start`, which the turn before has set, or
@@ -86,6 +98,11 @@ class LoopStage:
     index: str | None
     body: tuple[Stage, ...]
     carried: tuple[CarriedValue, ...]
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether all parameters have to be in the same turn."""
+        return any(stage.is_joint for stage in self.body)
 
 
 TALL = frozenset(name for name, what in MATRIX_FUNCTIONS.items() if what.is_tall)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Value = float | None | list[float | None]
 """A hyper-parameter: one number, or one for each member."""
+Each = Sequence[Mapping[str, Any]]
+"""The numbers of each member, by name."""
 
 
 class StageTable(Protocol):
@@ -40,8 +42,8 @@ class StageTable(Protocol):
 class BoundStage:
     """A stage whose memory is known. What a step is given is set before it runs."""
 
-    def set_values(self, values: Mapping[str, Value], numbers: Mapping[str, float | None], seed: int) -> None:
-        """Set hyper-parameters; `numbers` are those that are equal for all members."""
+    def set_values(self, values: Mapping[str, Value], each: Each, seed: int) -> None:
+        """Set hyper-parameters; `each` has those of each member, with its sizes."""
 
     def set_gradients(self, addresses: Array) -> None: ...
 
@@ -65,7 +67,7 @@ class KernelCall(BoundStage):
         self._reads_step = "step" in names
         self._set: dict[str, Value] = {}
 
-    def set_values(self, values: Mapping[str, Value], numbers: Mapping[str, float | None], seed: int) -> None:
+    def set_values(self, values: Mapping[str, Value], each: Each, seed: int) -> None:
         known = self._set
         new = {name: x for name in self._hyper if name in values and (x := values[name]) != known.get(name, known)}
         if new:
@@ -89,18 +91,19 @@ class KernelCall(BoundStage):
 
 
 class MatrixCall(BoundStage):
-    """A product, or another function that is defined for all matrices: the call cannot fail."""
+    """A product, or another function that is defined for all matrices, of one `member`: the call cannot fail."""
 
     def __init__(
-        self, stage: CallStage, operands: Sequence[Any], out: Any, call: Callable[..., None], how: How
+        self, stage: CallStage, operands: Sequence[Any], out: Any, member: int, call: Callable[..., None], how: How
     ) -> None:
-        self.stage, self.operands, self.out, self._call, self._how = stage, operands, out, call, how
+        self.stage, self.operands, self.out, self.member = stage, operands, out, member
+        self._call, self._how = call, how
         self.numbers: list[float] = []
         self.product: PreparedProduct | None = None  # where it is computed by native code
 
-    def set_values(self, values: Mapping[str, Value], numbers: Mapping[str, float | None], seed: int) -> None:
+    def set_values(self, values: Mapping[str, Value], each: Each, seed: int) -> None:
         if self.stage.numbers:
-            self.numbers = [arguments.number(x, numbers) for x in self.stage.numbers]
+            self.numbers = [arguments.number(x, each[self.member]) for x in self.stage.numbers]
             if self.product is not None:
                 self.product.set_factors(*self.numbers)
 
@@ -110,9 +113,10 @@ class MatrixCall(BoundStage):
 
 
 class Factorizations(BoundStage):
-    """Calls that may fail, which are computed at the same time, each with its operands and where its result goes."""
+    """Calls that may fail, which are computed at the same time: each with its operands, where its result goes, and the
+    number of its member."""
 
-    def __init__(self, calls: list[tuple[CallStage, list[Any], Any]]) -> None:
+    def __init__(self, calls: list[tuple[CallStage, list[Any], Any, int]]) -> None:
         self.calls = calls
         self._numbers: list[list[float]] = []
 
@@ -121,12 +125,12 @@ class Factorizations(BoundStage):
         stages = [*(own for own, *_ in self.calls), stage]
         return not {x.key for of in stages for x in of.operands} & {of.target for of in stages}
 
-    def set_values(self, values: Mapping[str, Value], numbers: Mapping[str, float | None], seed: int) -> None:
-        self._numbers = [[arguments.number(x, numbers) for x in stage.numbers] for stage, *_ in self.calls]
+    def set_values(self, values: Mapping[str, Value], each: Each, seed: int) -> None:
+        self._numbers = [[arguments.number(x, each[k]) for x in stage.numbers] for stage, _, _, k in self.calls]
 
     def run(self) -> Iterable[list[Request]]:
         pairs = zip(self.calls, self._numbers, strict=True)
-        return ([Request(stage, operands, numbers, out) for (stage, operands, out), numbers in pairs],)
+        return ([Request(stage, operands, numbers, out) for (stage, operands, out, _), numbers in pairs],)
 
 
 class TurnsCall(BoundStage):

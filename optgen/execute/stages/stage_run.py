@@ -64,7 +64,7 @@ class MembersRun:
         self._elements_of_param = {b.name for b in known if b.kind is Kind.ELEM and not b.is_scale and not b.entries}
         self._shared = {array.key for array in self.plan.arrays if array.known is When.SHARED}
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
-        self._places = [array_places(self.plan, native.dtype, member.values, self._lead(member)) for member in members]
+        self._places = [array_places(self.plan, native, member) for member in members]
         self.nbytes = sum(nbytes for _, nbytes in self._places)
         self.counts = np.zeros(len(members), np.int64)
         self._loops = [stage for stage in self.plan.walk() if isinstance(stage, LoopStage)]
@@ -74,12 +74,8 @@ class MembersRun:
         self._known: tuple[int, int] = (-1, -1)
         self.stages: Sequence[BoundStage] = ()
 
-    def _lead(self, member: RunMember) -> tuple[int, ...]:
-        shape, last_two = member.param.shape, self.native.last_two
-        return (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
-
     def shape(self, axes: Axes, member: RunMember) -> tuple[int, ...]:
-        return _shape(axes, member.values, self._lead(member))
+        return _shape(axes, member.values, _lead(self.native, member))
 
     # ------------------------------------------------------------ the workspace
 
@@ -92,9 +88,7 @@ class MembersRun:
         base = workspace.address
         self._arrays: list[dict[str, Tensor]] = []
         for places, nbytes in self._places:
-            made = {}
-            for key, (begin, shape, dtype) in places.items():
-                made[key] = Tensor(key, base + begin, shape, dtype, True, None, self.param.gpu)
+            made = memory_of(places, base, self.param)
             self._arrays.append(made | {key: self._arrays[0][key] for key in self._shared if self._arrays})
             base += nbytes
         self._all: list[BoundStage] = []
@@ -117,22 +111,24 @@ class MembersRun:
         has the arrays of the values that loops carry, and is changed by loops."""
         found: list[BoundStage] = []
         for stage in stages:
-            made: BoundStage
+            made: Sequence[BoundStage]
             match stage:
                 case KernelStage():
-                    made = self._kernel(stage, current)
+                    made = [self._kernel(stage, current)]
                 case CallStage(function=function) if function in FALLIBLE:
                     last = found[-1] if found else None
-                    made = Factorizations([(stage, *self._arrays_of(stage, current))])
+                    calls = [(stage, *self._arrays_of(stage, current, k), k) for k in range(len(self.members))]
                     if isinstance(last, Factorizations) and last.is_apart(stage):
-                        last.calls += made.calls
+                        last.calls += calls
                         continue
+                    made = [Factorizations(calls)]
                 case CallStage():
-                    made = MatrixCall(stage, *self._arrays_of(stage, current), self.device.call, self.how)
+                    each = [self._arrays_of(stage, current, k) for k in range(len(self.members))]
+                    made = [MatrixCall(stage, *own, k, self.device.call, self.how) for k, own in enumerate(each)]
                 case LoopStage():
-                    made = self._loop(stage, current)
-            found.append(made)
-            self._all.append(made)
+                    made = [self._loop(stage, current)]
+            found += made
+            self._all += made
         return found
 
     def _kernel(self, section: KernelStage, current: Current) -> KernelCall:
@@ -161,13 +157,13 @@ class MembersRun:
         tensors = current.get(b.memory) or self.each(b.memory)
         return [t._replace(shape=(t.size,)) if is_line else t for t in tensors]
 
-    def _arrays_of(self, stage: CallStage, current: Current) -> tuple[list[Any], Any]:
-        """The operands of a call, and where the result goes."""
-        return [self._matrix(x.key, current) for x in stage.operands], self._matrix(stage.target, current)
+    def _arrays_of(self, stage: CallStage, current: Current, k: int) -> tuple[list[Any], Any]:
+        """The operands of a call of member k, and where the result goes."""
+        return [self._matrix(x.key, current, k) for x in stage.operands], self._matrix(stage.target, current, k)
 
-    def _matrix(self, key: str, current: Current) -> Any:
-        """An array as a call takes it; calls are of one member alone."""
-        (t,), (member,) = current.get(key) or self.each(key), self.members
+    def _matrix(self, key: str, current: Current, k: int) -> Any:
+        """An array of member k, as a call takes it."""
+        t, member = (current.get(key) or self.each(key))[k], self.members[k]
         is_param = not self._is_array(key) and self.plan.places.get(key, key) in self._elements_of_param
         return self.device.view(t._replace(shape=self.shape(PARAMETER, member)) if is_param else t)
 
@@ -207,15 +203,20 @@ class MembersRun:
         have."""
         self.counts[:] = counts
         if self._known[0] != known[0]:
-            numbers = {name: x for name, x in values.items() if not isinstance(x, list)}
+            each = [values] if len(self.members) == 1 else [self._numbers(values, k) for k in range(len(self.members))]
             for stage in self._all:
-                stage.set_values(values, numbers, seed)
+                stage.set_values(values, each, seed)
         if self._known[1] != known[1]:
             for stage in self._all:
                 stage.set_gradients(gradients)
         self._known = known
         for stage in self._all:
             stage.set_step(step)
+
+    def _numbers(self, values: Mapping[str, Value], k: int) -> dict[str, float | None]:
+        """The hyper-parameters and sizes of member k."""
+        own = {name: x[k] if isinstance(x, list) else x for name, x in values.items()}
+        return {**self.members[k].values, **own}
 
     def run(self) -> Iterator[list[Request]]:
         """Make the update. Yields calls that may fail: they are to be computed before the next is asked for."""
@@ -233,11 +234,20 @@ def turns_of(stage: LoopStage, values: Mapping[str, Value]) -> int:
     return int(arguments.number(stage.count, numbers))
 
 
-def array_places(
+Places = dict[str, tuple[int, tuple[int, ...], str]]
+"""The place, shape and dtype of arrays, by their keys."""
+
+
+def array_places(plan: Plan, native: NativeKernel, member: RunMember) -> tuple[Places, int]:
+    """The places of the arrays of a plan for a parameter, and the bytes of all. Of the member, its shape is read, and
+    among its values sizes and the params that are dimensions."""
+    return places_of(plan, native.dtype, member.values, _lead(native, member))
+
+
+def places_of(
     plan: Plan, dtype: str, values: Mapping[str, float | None], lead: tuple[int, ...] = ()
-) -> tuple[dict[str, tuple[int, tuple[int, ...], str]], int]:
-    """The place, shape and dtype of each array of a plan for a parameter of this dtype, and the bytes of all. `values`
-    has sizes and the params that are dimensions; `lead` is the axis of the matrices of a batch."""
+) -> tuple[Places, int]:
+    """The same of a parameter of this dtype, with these values; `lead` is the axis of the matrices of a batch."""
     elements = "float64" if dtype == "float64" else "float32"
     shapes, dtypes, sizes = {}, {}, {}
     for array in plan.arrays:
@@ -249,6 +259,20 @@ def array_places(
         sizes[array.key] = -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
     found, end = offsets(plan, sizes)
     return {key: (found[key], shapes[key], dtypes[key]) for key in found}, end
+
+
+def memory_of(places: Places, address: int, param: Tensor) -> dict[str, Tensor]:
+    """The arrays at these places of a block of memory, on the device of a parameter."""
+    return {
+        key: Tensor(key, address + begin, shape, dtype, True, None, param.gpu)
+        for key, (begin, shape, dtype) in places.items()
+    }
+
+
+def _lead(native: NativeKernel, member: RunMember) -> tuple[int, ...]:
+    """The axis of the matrices of a batch."""
+    shape, last_two = member.param.shape, native.last_two
+    return (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
 
 
 def _shape(axes: Axes, values: Mapping[str, float | None], lead: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from optgen import pipeline
 from optgen.compiled import NativeKernel
 from optgen.execute.kernel import LoadedKernel
-from optgen.expressions import walk
-from optgen.functions.matrices import is_of_matrices
 from optgen.ir import Variant
 from optgen.ir.buffers import buffers
 from optgen.model import Optimizer, Timing
@@ -33,15 +31,14 @@ class StagedKernel(LoadedKernel):
 
     def __init__(self, optimizer: Optimizer, variant: Variant, load: LoadSection, *, folds: bool) -> None:
         program = optimizer.program(variant.flags)
-        calls = any(is_of_matrices(e) for equation in program.equations for e in walk(equation.value))
-        self.is_joint = is_joint = optimizer.joins_params and not calls and not optimizer.timings
+        self.is_joint = is_joint = optimizer.joins_params
         native = NativeKernel(
             pipeline.symbol(optimizer, variant),
             variant.dtype,
             tuple(buffers(optimizer, variant, program)),
             (),
             lazy=False,
-            shared=is_joint,
+            shared=False,  # parameters of several variants can share values
             sweeps=1,
             cut="never" if is_joint else "tensors",
             last_two=optimizer.last_two,

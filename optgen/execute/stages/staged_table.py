@@ -17,7 +17,7 @@ from optgen.execute.scaler import Scaler
 from optgen.execute.stages.bound_stages import Value
 from optgen.execute.stages.stage_device import StageDevice, Workspace
 from optgen.execute.stages.stage_run import MembersRun, RunMember
-from optgen.execute.stages.staged_kernel import LoadedPlan, StagedKernel
+from optgen.execute.stages.staged_kernel import StagedKernel
 from optgen.ir import GRADIENT_FACTOR
 from optgen.model import Timing
 from optgen.shapes import sizes
@@ -44,8 +44,9 @@ class Update:
 
     @property
     def has_finite_gradients(self) -> bool:
-        param, dtype = self.run.param, self.kernel.variant.dtype
-        reads = (param._replace(address=int(address), dtype=dtype) for address in self.gradients)
+        dtype = self.kernel.variant.dtype
+        pairs = zip(self.run.members, self.gradients.tolist(), strict=True)
+        reads = (m.param._replace(address=x, dtype=dtype) for m, addresses in pairs for x in addresses)
         return all(map(self.run.device.is_finite, reads))
 
     def bind(self, workspace: Workspace, step: int) -> None:
@@ -73,11 +74,10 @@ class StagedTable:
         self.sizes = np.array([params[i].size for i in members], np.int64)
         self._params, self._tensors, self._ids = params, tensors, ids
         self._values: dict[str, Any] = {}
-        self._seed = 0
-        self._gradients = np.zeros((len(self.members), kernel.variant.gradients), np.uintp)
+        self.seed = 0
+        self.gradients = np.zeros((len(self.members), kernel.variant.gradients), np.uintp)
         self._runs: dict[tuple[int, frozenset[Timing], bool], MembersRun] = {}
-        self._joint: dict[bool, MembersRun] = {}
-        self._known = (0, 0)  # count changes of values and seed, and of gradients
+        self.known = (0, 0)  # count changes of values and seed, and of gradients
         self._each: dict[int, dict[str, float | None]] = {}  # the values of a parameter, while they are known
 
     # ------------------------------------------------------------ what a step sets
@@ -86,24 +86,24 @@ class StagedTable:
         """Set hyper-parameters; sequences have an entry for each of all parameters."""
         self._values |= values
         self._each.clear()
-        self._known = self._known[0] + 1, self._known[1]
+        self.known = self.known[0] + 1, self.known[1]
 
     def set_seed(self, seed: int) -> None:
-        self._seed = seed
-        self._known = self._known[0] + 1, self._known[1]
+        self.seed = seed
+        self.known = self.known[0] + 1, self.known[1]
 
     def set_scaler(self, scaler: Scaler) -> None:
         self.set_hyper({GRADIENT_FACTOR: scaler.factor})
 
     def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
         """Read these gradients, for each member as many as the kernel reads. The caller keeps them alive."""
-        self._gradients[:] = [[t.address for t in tensors] for tensors, _ in reads]
-        self._known = self._known[0], self._known[1] + 1
+        self.gradients[:] = [[t.address for t in tensors] for tensors, _ in reads]
+        self.known = self.known[0], self.known[1] + 1
 
     def move_gradients(self, addresses: Array) -> None:
         """Read gradients of the same sizes at these addresses, one for each member."""
-        self._gradients[:] = addresses[:, None]
-        self._known = self._known[0], self._known[1] + 1
+        self.gradients[:] = addresses[:, None]
+        self.known = self.known[0], self.known[1] + 1
 
     @property
     def owner(self) -> Any:
@@ -118,51 +118,45 @@ class StagedTable:
 
     def updates(self, counts: Array) -> list[Update]:
         """The updates of the members; `counts` are the update counts of all parameters, these updates included."""
-        if self.kernel.is_joint:
-            return [self._joint_update(counts)]
         found = []
         for k, i in enumerate(self.members):
-            values, count = self._each.get(i) or self._each.setdefault(i, self._values_of(i)), int(counts[i])
-            run = self._run(k, i, values, count)
-            found.append(Update(run, i, self.kernel, values, [count], self._seed, self._gradients[k], self._known))
+            count, values, gradients = int(counts[i]), self.values_of(i), self.gradients[k : k + 1]
+            run = self._run(k, i, count)
+            found.append(Update(run, i, self.kernel, values, [count], self.seed, gradients, self.known))
         return found
 
-    def _joint_update(self, counts: Array) -> Update:
-        """The update of all members together, as they share values; ValueError if states of some are to start alone."""
-        each_count: list[int] = counts[self.order].tolist()
-        starts = self.kernel.starts and 1 in each_count
-        if starts and max(each_count) > 1:
-            i, name = self.members[each_count.index(1)], self.kernel.optimizer.name
-            raise ValueError(
-                f"{name}: the states of parameter {i}, of shape {self._params[i].shape}, start in its "
-                "first update, and those of others have begun: give all parameters a gradient in the first step"
-            )
-        if starts not in self._joint:
-            each = [self._member(i, self._values_of(i)) for i in self.members]
-            self._joint[starts] = self._new_run(self.kernel.plan((), first=starts), each)
-        own = {name: [x[i] for i in self.members] if isinstance(x, Sequence) else x for name, x in self._values.items()}
-        run, first = self._joint[starts], self.members[0]
-        return Update(run, first, self.kernel, own, each_count, self._seed, self._gradients, self._known)
-
-    def _values_of(self, i: int) -> dict[str, float | None]:
-        """The hyper-parameters and sizes of parameter i."""
-        own = {name: x[i] if isinstance(x, Sequence) else x for name, x in self._values.items()}
-        shape = self._params[i].shape
-        return own | sizes(shape, self.kernel.native.last_two) | groups.sizes(self.kernel.groups, shape, own)
-
-    def _run(self, k: int, i: int, values: Mapping[str, float | None], count: int) -> MembersRun:
+    def due(self, i: int, count: int) -> tuple[frozenset[Timing], bool]:
+        """The timings that are due in the `count`-th update of parameter i, and whether that starts states."""
+        values = self.values_of(i) if self.kernel.timings else {}
         due = frozenset(t for t in self.kernel.timings if is_due(t, count, values))
-        key = k, due, count == 1 and self.kernel.starts
-        if key not in self._runs:
-            self._runs[key] = self._new_run(self.kernel.plan(due, first=key[2]), [self._member(i, values)])
-        return self._runs[key]
+        return due, count == 1 and self.kernel.starts
 
-    def _member(self, i: int, values: Mapping[str, float | None]) -> RunMember:
+    def values_of(self, i: int) -> Mapping[str, float | None]:
+        """The hyper-parameters and sizes of parameter i."""
+        if i not in self._each:
+            own = {name: x[i] if isinstance(x, Sequence) else x for name, x in self._values.items()}
+            shape = self._params[i].shape
+            known = sizes(shape, self.kernel.native.last_two) | groups.sizes(self.kernel.groups, shape, own)
+            self._each[i] = own | known
+        return self._each[i]
+
+    def values_of_several(self, members: Sequence[int]) -> dict[str, Value]:
+        """The hyper-parameters of parameters: each a number, or a list with one for each of them."""
+        return {name: [x[i] for i in members] if isinstance(x, Sequence) else x for name, x in self._values.items()}
+
+    def member(self, i: int, kept: Mapping[str, Tensor]) -> RunMember:
+        """Parameter i, with further arrays."""
         own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
-        return RunMember(self._params[i], own, self._ids[i], values)
+        return RunMember(self._params[i], {**own, **kept}, self._ids[i], self.values_of(i))
 
-    def _new_run(self, plan: LoadedPlan, members: Sequence[RunMember]) -> MembersRun:
-        return MembersRun(plan, self.kernel.native, members, self.kernel.variant.matmul, self._device)
+    def _run(self, k: int, i: int, count: int) -> MembersRun:
+        due, first = self.due(i, count)
+        key = k, due, first
+        if key not in self._runs:
+            plan = self.kernel.plan(due, first=first)
+            member = self.member(i, {})
+            self._runs[key] = MembersRun(plan, self.kernel.native, [member], self.kernel.variant.matmul, self._device)
+        return self._runs[key]
 
 
 def is_due(timing: Timing, count: int, values: Mapping[str, float | None]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from optgen import arguments, groups, pipeline
 from optgen.backends.gpu.nvidia import OLDEST
-from optgen.execute.stages.stage_run import array_places
+from optgen.execute.stages.stage_run import places_of
 from optgen.ir import Kernel
 from optgen.ir.cost import cost
 from optgen.model import Optimizer
@@ -101,7 +101,7 @@ def counts_of_plan(case: Case, plan: Plan, kernels: Mapping[KernelStage, Kernel]
         "operations": sum(1 for kernel in kernels.values() for _ in kernel.instrs()),
         "bytes": moved(plan, kernels.__getitem__, values),
         "flops": flops(plan, caller_axes(optimizer), values),
-        "workspace": array_places(plan, case.variant.dtype, values)[1],
+        "workspace": places_of(plan, case.variant.dtype, values)[1],
     }
 
 
