@@ -106,12 +106,15 @@ def stages(
     *,
     first: bool,
     folds: bool = True,
+    apart: bool = False,
     observe: Observer = ignore,
 ) -> Plan:
-    """checked model -> the stages of an update of one variant: kernels, calls between them, and loops."""
+    """checked model -> the stages of an update of one variant: kernels, calls between them, and loops. `apart`: what
+    all parameters share is computed in stages of its own in any case."""
     from optgen.stages.build import plan
 
-    return plan(optimizer, variant, due, first=first, folds=folds, observe=observe)
+    apart = apart or optimizer.joins_apart
+    return plan(optimizer, variant, due, first=first, folds=folds, apart=apart, observe=observe)
 
 
 def stage_lines(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> list[str]:

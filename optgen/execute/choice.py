@@ -203,10 +203,11 @@ class KernelChoice:
         piece: AnyPiece | None = None,
         boxes: bool = False,
         donated: bool = False,
+        apart: bool = False,
     ) -> LoadedKernel:
         """The kernel for a parameter of this shape, or for a piece of it; with `boxes`, one that updates these.
 
-        With `donated`, it may write to gradients.
+        With `donated`, it may write to gradients. `apart`: it shares values with parameters of other variants.
         """
         own = flags or {}
         if self._groups and not evaluate:
@@ -214,16 +215,16 @@ class KernelChoice:
         by_row = self._restarts(shape, own, piece, sparse=sparse, evaluate=evaluate)
         how: dict[str, Any] = {"sparse": sparse, "evaluate": evaluate, "gradients": gradients}
         how |= {"by_row": by_row, "boxes": boxes, "donated": donated}
-        key = (self._flag_key(shape), self._is_small(shape), *sorted(own.items()), *how.values())
+        key = (self._flag_key(shape), self._is_small(shape), *sorted(own.items()), *how.values(), apart)
         found = self._kernels.get(key)
         if found is None:
             variant = self.variant(shape, own, **how)
-            name = json.dumps(asdict(variant), sort_keys=True)
+            name = json.dumps([asdict(variant), apart], sort_keys=True)
             found = self._of_variants.get(name)
             if found is None:
                 # Of threads that load it at once, all take that of the first: parameters that share values, and the
                 # owners of boxes, are grouped by their kernel.
-                found = self._of_variants.setdefault(name, self.target.kernel(self.spec, variant))
+                found = self._of_variants.setdefault(name, self.target.kernel(self.spec, variant, apart=apart))
             self._kernels[key] = found
         return found
 
@@ -238,11 +239,28 @@ class KernelChoice:
         donated: bool = False,
     ) -> list[LoadedKernel]:
         """The kernel of each parameter; `sparse` are those that are updated row by row, if the rule can."""
+        given = params, sparse, flags, pieces, gradients
+        found = self._chosen_kernels(*given, donated=donated)
+        if self._joins_params and len(set(found)) > 1 and not self.spec.joins_apart:
+            return self._chosen_kernels(*given, donated=donated, apart=True)
+        return found
+
+    def _chosen_kernels(
+        self,
+        params: Sequence[Tensor],
+        sparse: Sequence[bool],
+        flags: Sequence[Mapping[str, FlagValue]],
+        pieces: Sequence[AnyPiece | None],
+        gradients: int,
+        *,
+        donated: bool,
+        apart: bool = False,
+    ) -> list[LoadedKernel]:
         found = []
         has_boxes = any(isinstance(x, Box) for x in pieces)
         for param, is_sparse, own_flags, own_piece in zip(params, sparse, flags, pieces, strict=True):
             shape = param.shape if own_piece is None else own_piece.shape
-            how: dict[str, Any] = {"gradients": gradients, "piece": own_piece, "donated": donated}
+            how: dict[str, Any] = {"gradients": gradients, "piece": own_piece, "donated": donated, "apart": apart}
             try:
                 boxes = has_boxes and self._needs_boxes(shape, own_flags, own_piece)
                 kernel = self.kernel(shape, own_flags, sparse=is_sparse and not boxes, boxes=boxes, **how)

@@ -26,8 +26,8 @@ class Platform(Protocol):
     def check_dtypes(self, dtypes: Collection[str]) -> None:
         """ValueError naming a dtype of parameters, or a storage of states, that code for this platform cannot have."""
 
-    def kernel(self, optimizer: Optimizer, variant: Variant) -> LoadedKernel:
-        """One variant, compiled and loaded."""
+    def kernel(self, optimizer: Optimizer, variant: Variant, *, apart: bool = False) -> LoadedKernel:
+        """One variant, compiled and loaded. `apart`: it shares values with parameters of other variants."""
 
     def param(self, obj: Any, name: str) -> Tensor:
         """The memory of a parameter; TypeError or ValueError naming it if it is on another platform."""

@@ -126,15 +126,27 @@ def _help(fault: Fault) -> str:
 
 
 def _over_params(optimizer: Optimizer) -> Iterator[Diagnostic]:
-    """Flags that can differ between parameters, where one kernel has to update them all."""
+    """Flags that can differ between parameters, where a value of theirs leaves out what parameters share."""
     if not optimizer.joins_params:
         return
     read = optimizer.reads
-    for flag in optimizer.flags:
-        if flag.name in read and (flag.per_param or _differs_by_shape(optimizer, flag)):
-            message = f"'{flag.name}' can differ between parameters, but what they share needs the same for all"
-            help = "compute that sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
-            yield Diagnostic("W506", message, flag.span, help)
+    flags = [f for f in optimizer.flags if f.name in read and (f.per_param or _differs_by_shape(optimizer, f))]
+    names = {f.name for f in flags}
+    sums: dict[str, dict[tuple[object, ...], set[tuple[str, ...]]]] = {f.name: {} for f in flags}
+    for variant in optimizer.variants() if flags else ():
+        values = [e.value for e in optimizer.program(variant).equations]
+        found = tuple(e.function for x in values for e in walk(x) if isinstance(e, Call) and e.scope == "params")
+        others = tuple(value for name, value in variant.items() if name not in names)
+        for f in flags:
+            sums[f.name].setdefault((variant[f.name], *others), set()).add(found)
+    for f in flags:
+        by_others: dict[tuple[object, ...], list[set[tuple[str, ...]]]] = {}
+        for key, found_here in sums[f.name].items():
+            by_others.setdefault(key[1:], []).append(found_here)
+        if any(x != each[0] for each in by_others.values() for x in each):
+            message = f"'{f.name}' can differ between parameters, and chooses what is reduced over all of them"
+            help = "reduce 'over params' in a line without a guard; a parameter that adds nothing adds 0"
+            yield Diagnostic("W506", message, f.span, help)
 
 
 def _differs_by_shape(optimizer: Optimizer, flag: Flag) -> bool:

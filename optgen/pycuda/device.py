@@ -36,7 +36,12 @@ class BuiltPlatform:
     def check_dtypes(self, dtypes: Collection[str]) -> None:
         """Which variants were built is told where one is missing."""
 
-    def kernel(self, optimizer: Optimizer, variant: Variant) -> GpuKernel:
+    def kernel(self, optimizer: Optimizer, variant: Variant, *, apart: bool = False) -> GpuKernel:
+        if apart:
+            raise ValueError(
+                f"{optimizer.name}: parameters of several variants share values, which is kernels that no build has; "
+                "optgen.load(..., target='cuda') has them"
+            )
         if not variant.evaluate and optimizer.is_staged(variant.flags):
             raise ValueError(
                 f"{optimizer.name}: products of matrices are calls between kernels, which no build has; "

@@ -45,17 +45,19 @@ def plan(
     *,
     first: bool,
     folds: bool = True,
+    apart: bool = False,
     observe: Observer = ignore,
 ) -> Plan:
     """The stages of an update with these timings; `first`: the one that starts states. With `folds`, products take in
-    sweeps that only add to them, which changes no bit."""
-    whole = eliminate_dead_code(build_whole(optimizer, variant, due, first=first))
+    sweeps that only add to them, which changes no bit. `apart`: what all parameters share is computed in stages of its
+    own, which plans of all variants have."""
+    whole = eliminate_dead_code(build_whole(optimizer, variant, due, first=first), keeps_sums=apart)
     observe("whole", whole)
     exact = {b.name for b in whole.buffers if _is_exact(b, whole.compute)}
     grouped = {b.name for b in whole.buffers if b.group is not None and not b.entries}
     kernel, symmetric = oriented(whole, exact | grouped)
     observe("orient", kernel)
-    planner = _Planner(kernel, symmetric, variant, exact, apart=optimizer.joins_apart)
+    planner = _Planner(kernel, symmetric, variant, exact, apart=apart)
     stages = planner.plan()
     observe("cut", stages)
     if folds:
@@ -87,7 +89,7 @@ class _Planner:
     def __init__(
         self, kernel: Kernel, symmetric: Collection[str], variant: Variant, exact: Collection[str], *, apart: bool
     ) -> None:
-        """`apart`: what all parameters share is computed in kernels of its own, as these update one after the other."""
+        """`apart`: see `plan`."""
         self.whole, self.variant, self.exact = kernel, variant, exact
         self._symmetric, self._apart = symmetric, apart
         self.buffers = {b.name: b for b in kernel.buffers}
@@ -178,6 +180,7 @@ class _Planner:
         home = {node.key: at for at, section in sections.items() for node in section.nodes}
         for node in block.nodes:
             is_kept = isinstance(node.instr.op, ir.ArrayCall | ir.Put) or (not top and node.key in block.roots)
+            is_kept |= node.key in self.shared
             if is_kept:
                 self.array(node.key)
             here = home.get(node.key) if node.domain is not None else None
@@ -235,6 +238,8 @@ class _Planner:
             self._place(key, name)  # the call writes to the state itself
             return
         at = max(last, level + is_call)
+        if domain == JOINT and at > level:  # behind all that is of one parameter
+            at = max(block.levels) + 1
         sections.setdefault((at, domain), _Section(domain, [])).stores.append(store)
         if at > level or is_call:
             self.array(key)

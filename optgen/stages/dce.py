@@ -1,4 +1,7 @@
-"""Dead code elimination in whole kernels: leaves out what no store depends on, in loops too."""
+"""Dead code elimination in whole kernels: leaves out what no store depends on, in loops too.
+
+What all parameters share may be kept: parameters of other variants read it.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from optgen import ir
 from optgen.ir import Instr, Kernel, Region
 
 
-def eliminate_dead_code(kernel: Kernel) -> Kernel:
-    """A whole kernel with the instructions that its stores depend on."""
+def eliminate_dead_code(kernel: Kernel, *, keeps_sums: bool = False) -> Kernel:
+    """A whole kernel with the instructions that its stores depend on, and with `keeps_sums` its reductions over
+    parameters."""
     (phase,) = kernel.phases
-    found = _live(phase.instrs, set(), set())
+    sums = [i for i in ir.nested(phase.instrs) if isinstance(i.op, ir.ReduceOverParams)] if keeps_sums else []
+    found = _live(phase.instrs, {i.result.id for i in sums if i.result is not None}, set())
     hyper = {i.op.name for i in ir.nested(found) if isinstance(i.op, ir.Hyper)}
     kept = tuple(name for name in kernel.hyper if name in hyper or name == "matrices")
     return replace(kernel, hyper=kept, phases=(replace(phase, instrs=found),))

@@ -7,7 +7,7 @@ no array. What is light (`light.py`) is computed wherever it is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from optgen import ir
@@ -150,9 +150,45 @@ class Block:
     # ------------------------------------------------------------ levels
 
     def _assign(self) -> None:
-        for node in self.nodes:
-            before = [self.producers[key] for key in node.reads if key in self.producers]
-            self.levels.append(max((self._after(k, node) for k in before), default=0))
+        reads = [[self.producers[key] for key in node.reads if key in self.producers] for node in self.nodes]
+        self.levels = [0] * len(self.nodes)
+        if not self.apart:
+            self._raise(range(len(self.nodes)), reads, 0)
+            return
+        rounds = self._rounds(reads)
+        lowest = 0
+        for n in sorted({*rounds}):
+            own = [k for k, r in enumerate(rounds) if r == n]
+            self._raise(own, reads, lowest)
+            joint = [k for k in own if _sums(self.nodes[k])]
+            last = max((self.levels[k] for k in joint), default=lowest)
+            for k in joint:
+                self.levels[k] = last
+            self._raise([k for k in own if k not in joint], reads, lowest)
+            lowest = last + 1
+
+    def _raise(self, nodes: Iterable[int], reads: Sequence[Sequence[int]], lowest: int) -> None:
+        """Have nodes at the first level at which they can be computed, from the `lowest` one on. What all parameters
+        share is computed as soon as it can be."""
+        for k in nodes:
+            own = 0 if self.nodes[k].domain == JOINT and not _sums(self.nodes[k]) else lowest
+            self.levels[k] = max([own, *(self._after(x, self.nodes[k]) for x in reads[k])])
+
+    def _rounds(self, reads: Sequence[Sequence[int]]) -> list[int]:
+        """The round of each node: that of the first sum over parameters which depends on it, and the last one for what
+        no sum depends on. So nothing is made, and kept for all parameters, before it has to be."""
+        rounds = [0] * len(self.nodes)
+        for k, own in enumerate(reads):
+            rounds[k] = max((rounds[x] + _sums(self.nodes[x]) for x in own), default=0)
+        last = max((r + 1 for r, node in zip(rounds, self.nodes, strict=True) if _sums(node)), default=0)
+        needed = [r if _sums(node) else last for r, node in zip(rounds, self.nodes, strict=True)]
+        for k in reversed(range(len(self.nodes))):
+            if self.nodes[k].domain == JOINT and not _sums(self.nodes[k]):
+                needed[k] = rounds[k]
+            for x in reads[k]:
+                if not _sums(self.nodes[x]):
+                    needed[x] = min(needed[x], needed[k])
+        return needed
 
     def _after(self, k: int, reader: Node) -> int:
         """The first level at which a node can read the result of node k."""
@@ -195,6 +231,14 @@ class Block:
         for node, own in zip(self.nodes, self.levels, strict=True):
             if node.domain is None and own == level:
                 yield node
+
+
+def _sums(node: Node) -> bool:
+    """Whether it reduces over parameters, or is a loop that does."""
+    op = node.instr.op
+    if isinstance(op, ir.Repeat):
+        return any(isinstance(i.op, ir.ReduceOverParams) for i in ir.nested(op.region.instrs))
+    return isinstance(op, ir.ReduceOverParams)
 
 
 def produced(node: Node) -> list[str]:

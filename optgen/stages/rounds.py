@@ -13,10 +13,11 @@ from optgen.stages.plan import CallStage, KernelStage, LoopStage, Plan, Stage, S
 @dataclass(frozen=True)
 class Round:
     """Stages that follow each other, and the arrays that no other round needs. `is_joint`: it takes all parameters at
-    once."""
+    once. `before` are the loops of earlier rounds."""
 
     plan: Plan
     is_joint: bool = False
+    before: tuple[LoopStage, ...] = ()
 
     @property
     def has_calls(self) -> bool:
@@ -33,12 +34,17 @@ def rounds(plan: Plan) -> tuple[list[Round], list[StageArray]]:
         else:
             found[-1] = (*found[-1], stage)
     needed = [{plan.places.get(key, key) for key in _keys(stages)} for stages in found]
-    kept = [x for x in plan.arrays if x.known is When.SHARED or sum(x.key in keys for keys in needed) > 1]
-    own = [x for x in plan.arrays if x not in kept]
-    made = [
-        Round(Plan(stages, tuple(x for x in own if x.key in keys), plan.places), bool(k % 2))
-        for k, (stages, keys) in enumerate(zip(found, needed, strict=True))
-    ]
+    crossing = {x.key for x in plan.arrays if x.known is When.SHARED or sum(x.key in keys for keys in needed) > 1}
+    for loop in (x for x in plan.walk() if isinstance(x, LoopStage)):
+        for carried in loop.carried:  # which array is the last one, the number of turns says
+            crossing |= {*carried} if carried.new in crossing else set()
+    kept = [x for x in plan.arrays if x.key in crossing]
+    own = [x for x in plan.arrays if x.key not in crossing]
+    made: list[Round] = []
+    before: tuple[LoopStage, ...] = ()
+    for k, (stages, keys) in enumerate(zip(found, needed, strict=True)):
+        made.append(Round(Plan(stages, tuple(x for x in own if x.key in keys), plan.places), bool(k % 2), before))
+        before += tuple(x for x in stages if isinstance(x, LoopStage))
     return made, kept
 
 

@@ -98,6 +98,7 @@ class Maker:
     kinds: list[str] = field(default_factory=list)
     with_loops: bool = False
     with_timings: bool = False
+    with_sums: bool = False
     with_definition: bool = False
     states: dict[str, str] = field(default_factory=dict)
     histories: list[str] = field(default_factory=list)
@@ -108,6 +109,7 @@ class Maker:
         self.style = rng.choice(STYLES)
         self.with_loops = self.style == "loops" or rng.random() < 0.2
         self.with_timings = self.style == "timings" or (self.style in ("matrices", "loops") and rng.random() < 0.3)
+        self.with_sums = self.style == "shared" or rng.random() < 0.2
         self.kinds = [TENSOR, ROW, COL, ELEM, ELEM]
         self.kinds += [SQUARE, SQUARE_COLS, THIN, SHORT] if self.style == "matrices" else []
         self.kinds += GROUPS if self.style == "groups" else []
@@ -218,14 +220,14 @@ class Maker:
     def _set(self, state: str) -> None:
         kind = self.states[state]
         if kind == "shared":
-            own = self.make(self.rng.choice((ELEM, TENSOR, ROW)), 2) if self.style == "shared" else Node("b")
-            part = Node(self.rng.choice(OVER), (own,)) if self.style == "shared" else own
+            own = self.make(self.rng.choice((ELEM, TENSOR, ROW)), 2) if self.with_sums else Node("b")
+            part = Node(self.rng.choice(OVER), (own,)) if self.with_sums else own
             value = Node(f"0.5*{state} + {{}}", (part,))
         elif state in self.histories:
             value = self.make(kind, self.size - 1)
         else:
             value = Node(f"b*{state} + {{}}", (self.make(kind, self.size),))
-        if self.with_timings and self.rng.random() < 0.3 and state not in self.histories:
+        if self.with_timings and self.rng.random() < 0.3 and state not in self.histories and kind != "shared":
             self.lines.append(Line(f"  {state}' = ", value, f" {self.rng.choice(TIMINGS)}"))
         else:
             self._cases(f"{state}'", value, HOST if kind in (HOST, "shared") else kind)
@@ -304,7 +306,7 @@ class Maker:
         rng, inner = self.rng, depth - 1
         if kind == TENSOR:
             of = rng.choice([ELEM, ELEM, ROW, COL, *([SQUARE, THIN] if self.style == "matrices" else [])])
-            if self.style == "shared" and rng.random() < 0.4:
+            if self.with_sums and self.style != "eval" and rng.random() < 0.4:
                 return Node("sum({}, over params)", (self.make(rng.choice((ELEM, TENSOR, ROW)), inner),))
             if self.style == "matrices" and rng.random() < 0.2:
                 return Node("trace({})", (self.make(SQUARE, inner),))

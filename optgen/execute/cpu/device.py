@@ -60,14 +60,14 @@ class Cpu:
                 "float16 needs a CPU with the F16C instructions, which this one does not have; use bfloat16"
             )
 
-    def kernel(self, optimizer: Optimizer, variant: Variant) -> CpuKernel | StagedKernel:
-        if not variant.evaluate and optimizer.is_staged(variant.flags):
+    def kernel(self, optimizer: Optimizer, variant: Variant, *, apart: bool = False) -> CpuKernel | StagedKernel:
+        if not variant.evaluate and (apart or optimizer.is_staged(variant.flags)):
             from optgen.execute.stages.staged_kernel import StagedKernel
 
             def load(section: KernelStage, number: int) -> CpuKernel:
                 return CpuKernel(variant, _native(optimizer, variant, section, number))
 
-            return StagedKernel(optimizer, variant, load, folds=True)
+            return StagedKernel(optimizer, variant, load, folds=True, apart=apart)
         return CpuKernel(variant, self._compile(optimizer, variant))
 
     def param(self, obj: Any, name: str) -> Tensor:

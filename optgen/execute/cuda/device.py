@@ -48,9 +48,9 @@ class Cuda:
     def check_dtypes(self, dtypes: Collection[str]) -> None:
         """Every GPU has all of them."""
 
-    def kernel(self, optimizer: Optimizer, variant: Variant) -> GpuKernel | StagedKernel:
-        if not variant.evaluate and optimizer.is_staged(variant.flags):
-            return self._staged(optimizer, variant)
+    def kernel(self, optimizer: Optimizer, variant: Variant, *, apart: bool = False) -> GpuKernel | StagedKernel:
+        if not variant.evaluate and (apart or optimizer.is_staged(variant.flags)):
+            return self._staged(optimizer, variant, apart=apart)
         if variant.boxes:
             raise ValueError(
                 f"{optimizer.name} reduces over boxes of a tensor, or draws for one that is cut between columns; that "
@@ -59,7 +59,7 @@ class Cuda:
         make_prologue = functools.partial(pipeline.code, pipeline.PrologueBackend(OLDEST), optimizer, variant)
         return GpuKernel(variant, pipeline.code(_backend(), optimizer, variant), make_prologue)
 
-    def _staged(self, optimizer: Optimizer, variant: Variant) -> StagedKernel:
+    def _staged(self, optimizer: Optimizer, variant: Variant, *, apart: bool) -> StagedKernel:
         if variant.matmul == "deterministic":
             raise ValueError(
                 "matmul='deterministic': on GPUs products are those of PyTorch or CuPy, in an order of their own; use "
@@ -69,7 +69,7 @@ class Cuda:
         def load(section: KernelStage, number: int) -> GpuKernel:
             return GpuKernel(variant, pipeline.code(_backend(), optimizer, variant, section, number))
 
-        return StagedKernel(optimizer, variant, load, folds=False)
+        return StagedKernel(optimizer, variant, load, folds=False, apart=apart)
 
     def param(self, obj: Any, name: str) -> Tensor:
         return memory.tensor(obj, name)

@@ -98,10 +98,10 @@ class JointUpdates:
         return _Schedule([parts for parts in found if parts], memory.blocks)
 
     def _run(self, members: Sequence[_Member], r: int) -> MembersRun:
-        first = members[0]
-        loaded, kernel = LoadedPlan(first.rounds[r].plan, first.loaded.kernels), first.table.kernel
+        first, own = members[0], members[0].rounds[r]
+        loaded, kernel = LoadedPlan(own.plan, first.loaded.kernels), first.table.kernel
         runs = [x.table.member(x.place, x.kept) for x in members]
-        return MembersRun(loaded, kernel.native, runs, kernel.variant.matmul, self._device)
+        return MembersRun(loaded, kernel.native, runs, kernel.variant.matmul, self._device, own.before)
 
     def _check(self, members: Sequence[_Member], counts: Array) -> None:
         """ValueError if the rounds that take all parameters are not the same for all."""

@@ -56,7 +56,9 @@ class MembersRun:
         members: Sequence[RunMember],
         matmul: str,
         device: StageDevice,
+        before: Sequence[LoopStage] = (),
     ) -> None:
+        """`before` are loops of runs that come before this one in an update."""
         self.device = device
         self.plan, self.kernels, self.native, self.members = loaded.plan, loaded.kernels, native, members
         self.param = members[0].param
@@ -67,7 +69,8 @@ class MembersRun:
         self._places = [array_places(self.plan, native, member) for member in members]
         self.nbytes = sum(nbytes for _, nbytes in self._places)
         self.counts = np.zeros(len(members), np.int64)
-        self._loops = [stage for stage in self.plan.walk() if isinstance(stage, LoopStage)]
+        self._loops = [*before, *(stage for stage in self.plan.walk() if isinstance(stage, LoopStage))]
+        self._before = before
         self._block: DeviceMemory | None = None
         self._panels: DeviceMemory | None = None  # keeps them alive
         self._turns_before: tuple[int, ...] = ()
@@ -93,10 +96,21 @@ class MembersRun:
             base += nbytes
         self._all: list[BoundStage] = []
         self._turns = dict(zip(self._loops, turns, strict=True))
-        bound = self._made(self.plan.stages, {})
+        bound = self._made(self.plan.stages, self._carried_before())
         self.stages = self.device.prepared(bound, self.how, workspace)
         self._block, self._panels, self._turns_before = workspace.block, workspace.panels, turns
         self._known = (-1, -1)
+
+    def _carried_before(self) -> Current:
+        """The arrays of what loops of earlier runs have carried."""
+        found: Current = {}
+        for loop in self._before:
+            turns = self._turns[loop]
+            for key, new, other in loop.carried:
+                if new in self.members[0].tensors:
+                    last = (new if turns % 2 else other) if turns else key
+                    found[new] = found.get(last) or self.each(last)
+        return found
 
     def each(self, key: str) -> list[Tensor]:
         """The memory of a value, for each member."""

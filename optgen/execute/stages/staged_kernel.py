@@ -27,9 +27,10 @@ class LoadedPlan:
 class StagedKernel(LoadedKernel):
     """One variant whose update is several kernels with calls between them. Which ones depends on the timings that are
     due, and on whether the update is the first one, which starts states. `load` loads the kernel of a section, by its
-    number in the variant. `folds`: products take in sweeps that only add to them."""
+    number in the variant. `folds`: products take in sweeps that only add to them. `apart`: parameters of other variants
+    share values with those of this one."""
 
-    def __init__(self, optimizer: Optimizer, variant: Variant, load: LoadSection, *, folds: bool) -> None:
+    def __init__(self, optimizer: Optimizer, variant: Variant, load: LoadSection, *, folds: bool, apart: bool) -> None:
         program = optimizer.program(variant.flags)
         self.is_joint = is_joint = optimizer.joins_params
         native = NativeKernel(
@@ -50,7 +51,7 @@ class StagedKernel(LoadedKernel):
         self.timings, self.groups = optimizer.timings, program.groups
         late = [s for s in program.states if optimizer.start(s) is not None]
         self.starts = any(optimizer.starts_in(s, variant.flags) for s in late)
-        self._load, self._folds = load, folds
+        self._load, self._folds, self._apart = load, folds, apart
         self._kernels: dict[KernelStage, LoadedKernel] = {}
         self._plans: dict[tuple[frozenset[Timing], bool], LoadedPlan] = {}
         for due in {frozenset(), frozenset(self.timings)}:
@@ -61,7 +62,8 @@ class StagedKernel(LoadedKernel):
         """The plan of an update with these timings."""
         key = frozenset(due), first and self.starts
         if key not in self._plans:
-            plan = pipeline.stages(self.optimizer, self.variant, key[0], first=key[1], folds=self._folds)
+            spec, folds, apart = self.optimizer, self._folds, self._apart
+            plan = pipeline.stages(spec, self.variant, key[0], first=key[1], folds=folds, apart=apart)
             sections = [stage for stage in plan.walk() if isinstance(stage, KernelStage)]
             loaded = LoadedPlan(plan, {section: self._kernel(section) for section in sections})
             return self._plans.setdefault(key, loaded)  # another thread may have been faster
