@@ -157,13 +157,13 @@ CLIP = FunctionRecord(
         takes_matrix=False,
         parity="neither",
         degree="1",
-        no_larger=False,
+        no_larger=True,
         rounds="no",
         symbolic=Symbolic(lambda sp, x, low, high: sp.Min(high, sp.Max(low, x)), of_numbers=True),
         derivative=(
-            "where(x > low and x < high, 1, 0)",
-            "where(min(x, high) < low, 1, 0)",
-            "where(x > high and high >= low, 1, 0)",
+            "where(x > high or x < low, 0, 1)",  # no comparison holds of a bound that is unset
+            "where(where(x > high, high, x) < low, 1, 0)",
+            "where(x > high, where(high < low, 0, 1), 0)",
         ),
         spelling=ForeignSpelling(
             c="(({x} > {high} ? {high} : {x}) < {low} ? {low} : ({x} > {high} ? {high} : {x}))",

@@ -193,6 +193,17 @@ def test_derivatives_are_those_of_differences(name: str) -> None:
         )
 
 
+def test_derivatives_of_clip_with_bounds_that_are_unset_or_cross() -> None:
+    clip, step = OF_NUMBERS["clip"], 1e-6
+    args = [
+        np.array(x) for x in zip(*product((-2.0, 0.3, 2.0), (math.nan, -1.0, 1.5), (math.nan, -1.5, 1.0)), strict=True)
+    ]
+    for k, text in enumerate(clip.derivative):
+        low, high = (meaning(clip, *(x + sign * step if i == k else x for i, x in enumerate(args))) for sign in (-1, 1))
+        found = _derivative(str(text), clip, dict(zip(clip.arguments, args, strict=True)))
+        np.testing.assert_allclose(found, (high - low) / (2 * step), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_derivatives_of_reductions_are_those_of_differences(name: str) -> None:
     what, step = REDUCTIONS[name], 1e-6
