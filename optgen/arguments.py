@@ -236,7 +236,7 @@ def find(optimizer: Optimizer, name: str) -> Param:
 
 
 def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
-    """The checked value of a parameter: a number in its interval, or None for one that may be unset."""
+    """The checked value of a parameter: a number in its interval, 0 for -0, or None for one that may be unset."""
     if x is None:
         if param.optional or param.given:
             return None
@@ -255,7 +255,7 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
         raise ValueError(f"{optimizer.name}: '{param.name}' must be in {param.interval}, not {x!r}")
     if math.isnan(value):
         raise ValueError(f"{optimizer.name}: '{param.name}' must be a number, not NaN")
-    return None if param.zero_off and value == 0 else value
+    return None if param.zero_off and value == 0 else value + 0.0  # -0 + 0 is 0; bounds rely on that
 
 
 def check_given(optimizer: Optimizer, names: Iterable[str], given: Mapping[str, Any]) -> None:

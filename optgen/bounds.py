@@ -10,9 +10,21 @@ import operator
 from collections.abc import Callable, Mapping
 
 from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary
-from optgen.functions.interval import ALL, NONNEGATIVE, Bounds, power
+from optgen.functions.interval import (
+    ALL,
+    NONNEGATIVE,
+    Bounds,
+    has_no_sign,
+    hull,
+    is_below,
+    is_within,
+    least,
+    most,
+    power,
+    sign_of,
+)
 from optgen.functions.table import FUNCTIONS, elementwise_of, reduction_of
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Optimizer, Program
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Optimizer, Param, Program
 
 ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "+": operator.add,
@@ -30,12 +42,12 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
     """
     base: dict[str, Bounds] = dict.fromkeys(("w", "grad", "g", *(i.name for i in optimizer.inputs)), ALL)
     for name, param in optimizer.all_params.items():
-        base[name] = Bounds(param.interval.low, param.interval.high) if param.interval else ALL
+        base[name] = bounds_of_param(param)
     base |= dict.fromkeys((*DIMENSIONS, EPSILON), NONNEGATIVE) | dict.fromkeys(COUNTS, Bounds(1.0, math.inf))
     for state in program.states:
         start = bounds_of(state.init, base)
         late = optimizer.start(state) is not None  # the state is 0 until the first update
-        base[state.name] = Bounds(min(start.low, 0.0), max(start.high, 0.0)) if late else start
+        base[state.name] = hull(start, Bounds(0.0, 0.0)) if late else start
     carried = {e.target.id for e in program.equations if e.loop is not None and e.target.primed}
     while True:
         names = dict(base)
@@ -46,16 +58,21 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
                 loop = loop.outer
             key = target.array_key
             names[key] = ALL if target.id in carried else bounds_of(equation.value, names)
-        wider = {s.name: _widen(base[s.name], names[s.name + "'"]) for s in program.states}
-        if all(base[name] == value for name, value in wider.items()):
+        updated = {s.name: names[s.name + "'"] for s in program.states}
+        if all(is_within(x, base[name]) for name, x in updated.items()):
             return names
-        base |= wider
+        base |= {name: _widen(base[name], x) for name, x in updated.items()}
+
+
+def bounds_of_param(param: Param) -> Bounds:
+    """The interval that it is declared with. A param is never -0: what takes values makes 0 of it."""
+    return ALL if param.interval is None else Bounds(param.interval.low + 0.0, param.interval.high + 0.0)
 
 
 def _widen(old: Bounds, new: Bounds) -> Bounds:
-    low = old.low if new.low >= old.low else 0.0 if new.low >= 0 else -math.inf
-    high = old.high if new.high <= old.high else 0.0 if new.high <= 0 else math.inf
-    return Bounds(low, high)
+    zeros = sign_of(new)
+    low = zeros.low if is_below(new.low, old.low) else old.low
+    return Bounds(low, zeros.high if is_below(old.high, new.high) else old.high)
 
 
 def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
@@ -85,17 +102,17 @@ def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
 def _arithmetic(op: str, a: Bounds, b: Bounds) -> Bounds:
     """The hull of the results at the corners of the two intervals."""
     if op == "/" and b.low <= 0 <= b.high:
-        return NONNEGATIVE if a.low >= 0 and b.low >= 0 else ALL
+        return Bounds(sign_of(a).low, math.inf) if a.low >= 0 and has_no_sign(b) else ALL
     corners = []
     for x in a:
         for y in b:
-            zero = op in "*/" and (
-                x == 0 or (op == "*" and y == 0)
-            )  # 0 times a value that is finite, though its bound is not
-            corners.append(0.0 if zero else ARITHMETIC[op](x, y))
+            # 0 times a value that is finite, though its bound is not
+            zero = op in "*/" and (x == 0 or (op == "*" and y == 0))
+            signed = math.copysign(0.0, x) * math.copysign(1.0, y)
+            corners.append(signed if zero else ARITHMETIC[op](x, y))
     if any(c != c for c in corners):
         return ALL
-    return Bounds(min(corners), max(corners))
+    return Bounds(least(*corners), most(*corners))
 
 
 def _square(x: Bounds) -> Bounds:

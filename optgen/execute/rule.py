@@ -106,54 +106,58 @@ class UpdateRule(KernelChoice):
     ) -> BoundStep | PhasedStep:
         """Resolve all pointers once, and compile the kernels that are not compiled yet: a step in the tensors' memory.
 
-        `params`, and what has an entry for each of them, can be any iterables, as `net.parameters()`.
+        `params`, and what has an entry for each of them, can be any iterables. docs/kernels.md, "States and steps",
+        says what tensors must be, and what changes of them a step refuses.
 
         grads: tensors, `RowSparse`, or lists of as many for each parameter, summed in order. Without it, each call
             reads the `.grad` of `params`, or of `sources`, and leaves out those where it is None; with `gradients`
             above 1, it is a list of so many, or None.
         state: as `init` makes it, which is the default; it is `step.state`.
         inputs, flags: by name, the further tensors that the spec reads, and flags that differ between parameters.
-        layout: of which tensors parameters are pieces, and by which numbers draws differ. Its fields can be given one
-            by one.
+        layout: of which tensors parameters are pieces, and by which numbers draws differ; `fields` are its fields.
         lazy: rows that are in no row-sparse gradient stay as they are, if the rule is `lazy`; else their gradient is 0.
         capturable, stream: for GPUs: a graph may hold the step, and the stream that it works in (docs/cuda.md).
-        donate_grads: for the CPU: the step may overwrite gradients, which are undefined after it (docs/kernels.md).
+        donate_grads: for the CPU: the step may overwrite gradients, which are undefined after it.
 
-        The step of a spec with phases is a `PhasedStep`, which has a method for each, takes row-sparse gradients as
-        dense ones, and is not capturable. TypeError and ValueError name the tensor that cannot be bound;
-        docs/kernels.md, "States and steps", says what tensors must be, and what changes of them a step refuses.
+        TypeError and ValueError name the tensor that cannot be bound. A spec with phases has a `PhasedStep`.
         """
-        objects = buffers.as_list(params, "params")
-        layout = laid_out(layout, fields)
-        own_pieces = self.pieces(layout, len(objects))
         self._check_steps(capturable=capturable, donate_grads=donate_grads, stream=stream)
         with without_collections():
+            objects = buffers.as_list(params, "params")
             tensors = self.tensors(objects, "params")
             device = self.target.device(tensors, capturable=capturable, stream=stream)
             own_flags = arguments.per_param(self.spec, flags, len(objects))
             listed = None if grads is None else buffers.as_list(grads, "grads", len(objects))
-            sparse = [isinstance(g, RowSparse) for g in listed or [None] * len(objects)]
-            if state is None:
-                state = self._initial_state(tensors, sparse, own_flags, own_pieces, device)
-            initial = state
-            lazy = lazy and not self.spec.phases
-            by_row = [lazy and x for x in sparse]
-            count = gradients_per_param(listed) if listed else gradients
-            grad_sources = objects if sources is None else buffers.as_list(sources, "sources", len(objects))
-            own_inputs = {name: buffers.as_list(x, f"inputs[{name!r}]") for name, x in (inputs or {}).items()}
+            return self._bound(
+                device, tensors, listed, state, laid_out(layout, fields), own_flags,
+                {name: buffers.as_list(x, f"inputs[{name!r}]") for name, x in (inputs or {}).items()},
+                objects if sources is None else buffers.as_list(sources, "sources", len(objects)),
+                lazy=lazy, donate_grads=donate_grads, gradients=gradients_per_param(listed) if listed else gradients,
+            )  # fmt: skip
 
-            def bound(phase: Mapping[str, FlagValue]) -> BoundStep:
-                flags = [{**own, **phase} for own in own_flags]
-                kernels = self.kernels(tensors, by_row, flags, own_pieces, count, donated=donate_grads)
-                return BoundStep(
-                    self, device, tensors, kernels, initial, own_inputs, grads=listed, grad_sources=grad_sources,
-                    lazy=lazy, flags=flags, ids=layout.ids, pieces=own_pieces, exchange=layout.exchange,
-                    donate_grads=donate_grads,
-                )  # fmt: skip
+    def _bound(
+        self, device: Device, tensors: Sequence[Tensor], grads: list[Any] | None, state: State | None, layout: Layout,
+        flags: Sequence[Mapping[str, FlagValue]], inputs: Mapping[str, list[Any]], sources: list[Any], *, lazy: bool,
+        donate_grads: bool, gradients: int,
+    ) -> BoundStep | PhasedStep:  # fmt: skip
+        """A step of lists; with phases, one of each."""
+        pieces = self.pieces(layout, len(tensors))
+        sparse = [isinstance(g, RowSparse) for g in grads or [None] * len(tensors)]
+        initial = self._initial_state(tensors, sparse, flags, pieces, device) if state is None else state
+        lazy = lazy and not self.spec.phases
+        by_row = [lazy and x for x in sparse]
 
-            if not self.spec.phases:
-                return bound({})
-            return PhasedStep({phase: bound({PHASE: phase}) for phase in self.spec.phases})
+        def bound(phase: Mapping[str, FlagValue]) -> BoundStep:
+            own = [{**x, **phase} for x in flags]
+            kernels = self.kernels(tensors, by_row, own, pieces, gradients, donated=donate_grads)
+            return BoundStep(
+                self, device, tensors, kernels, initial, inputs, grads=grads, grad_sources=sources, lazy=lazy,
+                flags=own, ids=layout.ids, pieces=pieces, exchange=layout.exchange, donate_grads=donate_grads,
+            )  # fmt: skip
+
+        if not self.spec.phases:
+            return bound({})
+        return PhasedStep({phase: bound({PHASE: phase}) for phase in self.spec.phases})
 
     def _check_steps(self, *, capturable: bool, donate_grads: bool, stream: Any) -> None:
         """ValueError or TypeError for kinds of steps that the rule does not have."""

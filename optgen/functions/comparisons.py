@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optgen.functions.interval import ALL, Bounds, hull
+from optgen.functions.interval import ALL, Bounds, has_no_sign, hull, least, most
 from optgen.functions.record import (
     Elementwise,
     Fenced,
@@ -74,8 +74,14 @@ def _clip(x: Any, *bounds: Any) -> Any:
 
 def _clip_bounds(x: Bounds, *bounds: Bounds) -> Bounds:
     """Either bound may be unset, so it counts only where it reaches beyond x."""
-    least, most = bounds if len(bounds) == 2 else (-bounds[0], bounds[0])
-    return Bounds(min(x.low, most.low), max(x.high, least.high))
+    low, high = bounds if len(bounds) == 2 else (-bounds[0], bounds[0])
+    return Bounds(least(x.low, high.low), most(x.high, low.high))
+
+
+def _larger_bounds(a: Bounds, b: Bounds) -> Bounds:
+    """Of two zeros, max is the second one."""
+    low, high = most(a.low, b.low), most(a.high, b.high)
+    return Bounds(-0.0 if low == 0 and not has_no_sign(b) else low, high)
 
 
 def _triangle(is_kept: Callable[[Lowering[V], V, V], V]) -> Callable[[Lowering[V], V], V]:
@@ -95,7 +101,7 @@ ABS = elementwise(
         arguments=("x",),
         meaning=np.abs,
         operations=Inline(lambda b, x: b.abs(x)),
-        bounds=lambda x: Bounds(0.0, max(-x.low, x.high)),
+        bounds=lambda x: Bounds(0.0, most(-x.low, x.high)),
         domain=ALL,
         takes_matrix=False,
         parity="even",
@@ -151,13 +157,13 @@ CLIP = FunctionRecord(
         takes_matrix=False,
         parity="neither",
         degree="1",
-        no_larger=False,
+        no_larger=True,
         rounds="no",
         symbolic=Symbolic(lambda sp, x, low, high: sp.Min(high, sp.Max(low, x)), of_numbers=True),
         derivative=(
-            "where(x > low and x < high, 1, 0)",
-            "where(min(x, high) < low, 1, 0)",
-            "where(x > high and high >= low, 1, 0)",
+            "where(x > high or x < low, 0, 1)",  # no comparison holds of a bound that is unset
+            "where(where(x > high, high, x) < low, 1, 0)",
+            "where(x > high, where(high < low, 0, 1), 0)",
         ),
         spelling=ForeignSpelling(
             c="(({x} > {high} ? {high} : {x}) < {low} ? {low} : ({x} > {high} ? {high} : {x}))",
@@ -197,7 +203,7 @@ LARGER = Elementwise(
     arguments=("a", "b"),
     meaning=lambda *several: functools.reduce(np.maximum, several),
     operations=Inline(larger),
-    bounds=lambda *several: Bounds(max(x.low for x in several), max(x.high for x in several)),
+    bounds=lambda *several: functools.reduce(_larger_bounds, several),
     domain=ALL,
     takes_matrix=False,
     parity="neither",
@@ -215,7 +221,7 @@ SMALLER = Elementwise(
     arguments=("a", "b"),
     meaning=lambda *several: functools.reduce(np.minimum, several),
     operations=Inline(smaller),
-    bounds=lambda *several: Bounds(min(x.low for x in several), min(x.high for x in several)),
+    bounds=lambda *several: -functools.reduce(_larger_bounds, [-x for x in several]),
     domain=ALL,
     takes_matrix=False,
     parity="neither",

@@ -63,7 +63,7 @@ EXPM1 = elementwise(
         arguments=("x",),
         meaning=np.expm1,
         operations=Expanded("exponential", "expm1"),
-        bounds=lambda x: Bounds(0.0 if x.low >= 0 else -1.0, 0.0 if x.high <= 0 else math.inf),
+        bounds=lambda x: Bounds(max(sign_of(x).low, -1.0), sign_of(x).high),
         domain=ALL,
         takes_matrix=False,
         parity="neither",

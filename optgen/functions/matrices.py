@@ -5,13 +5,14 @@ This file imports nothing but records: a bound step asks it for names (`is_of_ma
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from optgen.expressions import Binary, Call, Expr, Transpose
-from optgen.functions.interval import ALL, NONNEGATIVE, Bounds
+from optgen.functions.interval import ALL, Bounds
 from optgen.functions.record import Axes, FunctionRecord, Need, OfMatrices, Parity, upright
 
 _EIGENVECTORS = 9
@@ -222,7 +223,7 @@ SINGULAR_VALUES = _of_matrix(
     ("a matrix",),
     lambda a: np.linalg.svd(a, compute_uv=False),
     lambda a: (a[1],),
-    bounds=NONNEGATIVE,
+    bounds=Bounds(-0.0, math.inf),  # LAPACK may give -0
     of_zeros=0.0,
     parity="even",
     degree="1",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from optgen.expressions import Binary, Expr
 from optgen.functions import interval
-from optgen.functions.interval import ALL, NONNEGATIVE, sign_of
+from optgen.functions.interval import ALL, NONNEGATIVE, Bounds, has_no_sign, sign_of
 from optgen.functions.record import (
     Elementwise,
     Expanded,
@@ -32,7 +34,7 @@ SQRT = elementwise(
         arguments=("x",),
         meaning=np.sqrt,
         operations=Inline(lambda b, x: b.sqrt(x)),
-        bounds=lambda x: NONNEGATIVE,
+        bounds=lambda x: NONNEGATIVE if has_no_sign(x) else Bounds(-0.0, math.inf),
         domain=NONNEGATIVE,
         takes_matrix=False,
         parity="neither",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optgen.functions.comparisons import LARGER, SMALLER
-from optgen.functions.interval import ALL, NONNEGATIVE, Bounds, sign_of
+from optgen.functions.interval import ALL, NONNEGATIVE, Bounds, hull, sign_of
 from optgen.functions.record import (
     Elementwise,
     Fenced,
@@ -103,7 +103,7 @@ SUM = _reduction(
         meaning=lambda x: np.sum(x, axis=-1),
         terms=_itself,
         operations=_sum,
-        bounds=sign_of,
+        bounds=lambda x: hull(sign_of(x), Bounds(0.0, 0.0)),
         parity="odd",
         degree="1",
         no_larger=False,
@@ -123,7 +123,7 @@ MEAN = _reduction(
         meaning=_mean_of,
         terms=_itself,
         operations=_mean,
-        bounds=lambda x: x,
+        bounds=lambda x: Bounds(x.low, x.high + 0.0),  # a sum starts at 0
         parity="odd",
         degree="1",
         no_larger=True,
@@ -271,7 +271,7 @@ DOT = _reduction(
         meaning=lambda x, y: np.sum(x * y, axis=-1),
         terms=_product,
         operations=_sum,
-        bounds=lambda x, y: NONNEGATIVE if x.low >= 0 and y.low >= 0 else ALL,
+        bounds=lambda x, y: sign_of(hull(x, y)) if x.low >= 0 and y.low >= 0 else ALL,
         parity="even",
         degree="2",
         no_larger=False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +30,7 @@ LARGEST_QUOTIENT = 2.0**48
 
 def _whole(x: Bounds) -> Bounds:
     """Whole numbers between bounds, and the next one beyond each."""
-    return Bounds(
-        math.floor(x.low) if math.isfinite(x.low) else x.low, math.ceil(x.high) if math.isfinite(x.high) else x.high
-    )
+    return Bounds(float(np.floor(x.low)), -float(np.floor(-x.high)))
 
 
 def _round(b: Lowering[V], x: V) -> V:

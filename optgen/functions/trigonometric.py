@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.functions.interval import ALL, Bounds
+from optgen.functions.interval import ALL, Bounds, has_no_sign
 from optgen.functions.record import (
     Elementwise,
     Expanded,
@@ -32,10 +32,10 @@ def _of_angle(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _angle(y: Bounds, x: Bounds) -> Bounds:
-    """The angle of a point (x, y): in the right half of the plane, in the upper one, or anywhere."""
-    if x.low >= 0:
-        return Bounds(0.0 if y.low >= 0 else -math.pi / 2, math.pi / 2)
-    return Bounds(0.0 if y.low > 0 else -math.pi, math.pi)
+    """The angle of a point (x, y): in the right half of the plane, in the upper one, or anywhere. A -0 is on the left,
+    and below."""
+    largest = math.pi / 2 if has_no_sign(x) else math.pi
+    return Bounds(0.0 if has_no_sign(y) else -0.0 if y.low >= 0 and has_no_sign(x) else -largest, largest)
 
 
 SIN = elementwise(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from optgen.bounds import bounds_of
+from optgen.bounds import bounds_of, bounds_of_param
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
-from optgen.functions.interval import ALL, Bounds
 from optgen.lang.report import Report
 from optgen.lang.scope import Scope
 from optgen.model import Equation, Loop, Param, Timing
@@ -85,7 +84,7 @@ def _check_count(count: Expr, scope: Scope) -> None:
         _check_part(node, scope)
     if len(scope.reported) > before or any(isinstance(e, Name) and e.id in scope.failed for e in walk(count)):
         return
-    low = bounds_of(count, {p.name: _interval(p) for p in scope.params.values()}).low
+    low = bounds_of(count, {p.name: bounds_of_param(p) for p in scope.params.values()}).low
     if low < 0:
         help = "narrow the intervals of its params, or write max(0, ...)"
         at = f": it can be {low:g}" if math.isfinite(low) else ""
@@ -116,10 +115,6 @@ def _check_part(node: Expr, scope: Scope) -> None:
 def _whole(param: Param, least: int) -> int:
     """The whole number that the help of an error proposes for the default of a param."""
     return max(least, math.ceil(param.default or 0))
-
-
-def _interval(param: Param) -> Bounds:
-    return Bounds(param.interval.low, param.interval.high) if param.interval is not None else ALL
 
 
 def check_timing(timing: Timing, scope: Scope) -> None:

@@ -52,7 +52,7 @@ static optgen_status check_hyper(const spec *s, const double *hyper, int is_step
 static void copy_hyper(const spec *s, double *to, const double *from)
 {
     for (int32_t k = 0; k < s->n_hypers; k++)
-        to[k] = s->hypers[k].zero_off && from[k] == 0 ? (double)NAN : from[k];
+        to[k] = s->hypers[k].zero_off && from[k] == 0 ? (double)NAN : from[k] + 0.0; /* 0 for -0 */
 }
 
 static int64_t length_of(const member *m, int32_t axis)

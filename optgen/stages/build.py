@@ -14,7 +14,7 @@ from optgen.ir.verify import verify
 from optgen.model import Optimizer, Timing
 from optgen.observer import Observer, ignore
 from optgen.stages.dce import eliminate_dead_code
-from optgen.stages.fold import folded
+from optgen.stages.epilogue import folded
 from optgen.stages.levels import Block, Node
 from optgen.stages.light import Light, summed_elements
 from optgen.stages.lower import build_whole

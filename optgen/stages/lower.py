@@ -26,8 +26,8 @@ from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import base_names, infer_values, kind_of, never, silent, value_of
 from optgen.lang.loops import loop_at, loops_around
 from optgen.model import Equation, Loop, Optimizer, Program, Timing
-from optgen.stages.folding import TreeFolding
 from optgen.stages.plan import GROUPED
+from optgen.stages.reductions import TreeFolding
 from optgen.symbolic.written import expression
 
 

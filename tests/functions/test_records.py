@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 import pytest
 
 import optgen
+from optgen.bounds import bounds_of
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
-from optgen.functions.interval import ALL, Bounds
+from optgen.functions.interval import ALL, Bounds, is_within
 from optgen.functions.record import Elementwise, OfMatrices, Parity, Reduction
 from optgen.functions.table import FUNCTIONS, elementwise_of, reduction_of
 from optgen.ir import Variant
@@ -191,6 +193,17 @@ def test_derivatives_are_those_of_differences(name: str) -> None:
         )
 
 
+def test_derivatives_of_clip_with_bounds_that_are_unset_or_cross() -> None:
+    clip, step = OF_NUMBERS["clip"], 1e-6
+    args = [
+        np.array(x) for x in zip(*product((-2.0, 0.3, 2.0), (math.nan, -1.0, 1.5), (math.nan, -1.5, 1.0)), strict=True)
+    ]
+    for k, text in enumerate(clip.derivative):
+        low, high = (meaning(clip, *(x + sign * step if i == k else x for i, x in enumerate(args))) for sign in (-1, 1))
+        found = _derivative(str(text), clip, dict(zip(clip.arguments, args, strict=True)))
+        np.testing.assert_allclose(found, (high - low) / (2 * step), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_derivatives_of_reductions_are_those_of_differences(name: str) -> None:
     what, step = REDUCTIONS[name], 1e-6
@@ -216,23 +229,52 @@ def test_kernels_compute_what_it_means(name: str) -> None:
     """In float64, at random and special values; `tests.ir.test_math` has the errors of expansions."""
     what = OF_NUMBERS[name]
     args = [np.concatenate(x).astype(float) for x in zip(random_values(what), special_values(what), strict=True)]
-    inputs = {f"in_{x}": a for x, a in zip(what.arguments, args, strict=True)}
-    given = [f"{x} > 0" if derivative is None else x for x, derivative in zip(inputs, what.derivative, strict=True)]
-    lines = [f"input {x}" for x in inputs]
-    text = "optimizer F\n" + "\n".join(lines) + f"\nupdate:\n  w' = {name}({', '.join(given)})\n"
-    optimizer = optgen.parse(text)
-    buffers = {"w": np.zeros(len(args[0])), "grad": np.zeros(len(args[0])), **inputs}
-    kernel = build(optimizer, Variant({}, "float64"))
-    hyper = {"lr": 1.0, "wd": 0.0, "rescale_grad": 1.0, "clip_gradient": math.nan}
-    sizes = {"rank": 1.0, "size": float(len(args[0])), "rows": float(len(args[0])), "cols": 1.0, "step": 1.0}
-    interpret(
-        kernel,
-        [TensorUpdate({k: v for k, v in buffers.items() if k in {b.name for b in kernel.buffers}}, hyper | sizes, 1)],
-    )
+    given = [f"in{i} > 0" if derivative is None else f"in{i}" for i, derivative in enumerate(what.derivative)]
+    computed = _computed(f"{name}({', '.join(given)})", args)
     expected = meaning(what, *(a > 0 if d is None else a for a, d in zip(args, what.derivative, strict=True)))
     if name == "clip":  # a bound that is NaN is unset
-        assert np.array_equal(buffers["w"], expected, equal_nan=True)
-    np.testing.assert_allclose(buffers["w"], expected, rtol=1e-13, atol=1e-300)
+        assert np.array_equal(computed, expected, equal_nan=True)
+    np.testing.assert_allclose(computed, expected, rtol=1e-13, atol=1e-300)
+
+
+def _computed(expr: str, args: Sequence[Array]) -> Array:
+    """What the kernel of an expression over `in0`, `in1`, ... computes of float64 vectors."""
+    size = len(args[0])
+    declared = "".join(f"input in{i}\n" for i in range(len(args)))
+    kernel = build(optgen.parse(f"optimizer F\n{declared}update:\n  w' = {expr}\n"), Variant({}, "float64"))
+    buffers = {"w": np.zeros(size), "grad": np.zeros(size), **{f"in{i}": x for i, x in enumerate(args)}}
+    hyper = {"lr": 1.0, "wd": 0.0, "rescale_grad": 1.0, "clip_gradient": math.nan}
+    sizes = {"rank": 1.0, "size": float(size), "rows": float(size), "cols": 1.0, "step": 1.0}
+    given = {b.name: buffers[b.name] for b in kernel.buffers}
+    interpret(kernel, [TensorUpdate(given, hyper | sizes, 1)])
+    return buffers["w"]
+
+
+# ---------------------------------------------------------------- bounds
+
+
+ENDS = (-math.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, math.inf)
+
+
+@pytest.mark.parametrize("name", [*OF_NUMBERS, *"+-*/"])
+def test_bounds_hold_what_kernels_compute_of_zeros(name: str) -> None:
+    """Of all numbers between all ends, where -0 is below 0."""
+    count = 2 if name in "+-*/" else len(OF_NUMBERS[name].arguments)
+    ends = ENDS if count < 3 else ENDS[3:7]
+    names = [f"in{i}" for i in range(count)]
+    given = ["in0 > 0", *names[1:]] if name == "where" else names
+    text = f" {name} ".join(given) if name in "+-*/" else f"{name}({', '.join(given)})"
+    grid = [x.ravel() for x in np.meshgrid(*[np.array(ends)] * count, indexing="ij")]
+    places = [x.ravel() for x in np.meshgrid(*[np.arange(len(ends))] * count, indexing="ij")]
+    result = _computed(text, grid)
+    expr = optgen.parse("optimizer B\n" + "".join(f"input {x}\n" for x in names) + f"update:\n  w' = {text}\n")
+    [value] = [e.value for e in expr.update if e.target.id == "w"]
+    for intervals in product(combinations_with_replacement(range(len(ends)), 2), repeat=count):
+        inside = np.logical_and.reduce([(a <= x) & (x <= b) for (a, b), x in zip(intervals, places, strict=True)])
+        known = {x: Bounds(ends[a], ends[b]) for x, (a, b) in zip(names, intervals, strict=True)}
+        found = bounds_of(value, known)
+        for x in {str(y): float(y) for y in result[inside & ~np.isnan(result)]}.values():
+            assert is_within(Bounds(x, x), found), (known, found, x)
 
 
 # ---------------------------------------------------------------- how it is shown

@@ -46,6 +46,13 @@ update:
         ("s - (1 - beta)*d^2", False),
         ("clip(s + d^2, free)", False),
         ("beta*s + d^3", False),
+        ("max(0, d)", True),  # -0 too: codes have one zero, with a sign or without
+        ("1/max(d, 0)", True),
+        ("1/max(0, d)", False),  # of -0 it is -inf
+        ("max(0, d)^-1", False),
+        ("atan2(max(d, 0), max(d, 0))", True),
+        ("atan2(max(0, d), max(0, d))", False),  # of -0 it is -pi
+        ("sqrt(max(0, d))*1/sqrt(d)", False),
     ],
 )
 def test_sign_of_a_state(update: str, known: bool) -> None:

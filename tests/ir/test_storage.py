@@ -310,6 +310,15 @@ def test_a_block_of_any_numbers(storage: str, signed: bool) -> None:
     assert not back[(scale == 0).ravel()].any()
 
 
+@pytest.mark.parametrize("storage", [name for name, x in STORAGES.items() if x.block])
+def test_codes_with_a_sign_have_one_zero(storage: str) -> None:
+    """So a state that may be -0 loses nothing by an unsigned code."""
+    known = STORAGES[storage].codec
+    assert known is not None
+    plus, minus = (known.decode(BUILDER, known.encode(BUILDER, np.array([x], np.float32))) for x in (0.0, -0.0))
+    assert plus.view(np.uint32) == minus.view(np.uint32) == 0
+
+
 def test_the_recorded_operations_are_the_same() -> None:
     """What `Emitter` records, run by the interpreter, is what `NumpyBuilder` computes."""
     x, unit = numbers(5000), np.random.default_rng(2).uniform(-1, 1, 5000).astype(np.float32)

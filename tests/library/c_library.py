@@ -11,8 +11,10 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import pytest
 
 from optgen.cli import main
+from optgen.loops import numpy_blas
 
 ROOT = Path(__file__).parents[2]
 Array = np.ndarray[Any, Any]
@@ -132,6 +134,23 @@ class Context:
 def build(folder: Path, *arguments: str) -> None:
     """`optgen build`, into a folder."""
     assert main(["build", *arguments, "-o", str(folder)]) == 0
+
+
+def numpy_lapack(monkeypatch: pytest.MonkeyPatch, more: str = "") -> None:
+    """Has libraries call the LAPACK and the BLAS that NumPy calls."""
+    for library in numpy_blas._libraries():
+        for prefix in ("scipy_", ""):
+            for suffix, integer in (("64_", "int64_t"), ("", "int")):
+                if getattr(library._library, f"{prefix}dsyevd_{suffix}", None) is None:
+                    continue
+                ctypes.CDLL(library._library._name, mode=ctypes.RTLD_GLOBAL)
+                tail = f"##_{suffix}" if suffix else "##_"
+                start = f"{prefix}##" if prefix else ""
+                blas = f"-DOPTGEN_BLAS_INT={integer} '-DOPTGEN_BLAS_NAME(x)={start}x{'##' + suffix if suffix else ''}'"
+                lapack = f"-DOPTGEN_LAPACK_INT={integer} '-DOPTGEN_LAPACK_NAME(x)={start}x{tail}'"
+                monkeypatch.setenv("CC", f"cc {lapack} {blas} {more}")
+                return
+    pytest.skip("NumPy's BLAS comes with no LAPACK that can be called")
 
 
 SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]

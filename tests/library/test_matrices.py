@@ -13,7 +13,7 @@ import pytest
 
 import optgen
 from optgen.loops import numpy_blas
-from tests.library.c_library import ADDRESS, CLibrary, Context, build
+from tests.library.c_library import ADDRESS, CLibrary, Context, build, numpy_lapack
 from tests.library.trajectory import compare
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -38,23 +38,6 @@ def test_products_come_to_the_bits_of_python(
 ) -> None:
     build(tmp_path, spec, "--name", "own", *arguments)
     compare(CLibrary(tmp_path, "own").spec(spec), spec, arguments, SHAPES, 20, tmp_path, threads=threads)
-
-
-def numpy_lapack(monkeypatch: pytest.MonkeyPatch, more: str = "") -> None:
-    """Has libraries call the LAPACK and the BLAS that NumPy calls."""
-    for library in numpy_blas._libraries():
-        for prefix in ("scipy_", ""):
-            for suffix, integer in (("64_", "int64_t"), ("", "int")):
-                if getattr(library._library, f"{prefix}dsyevd_{suffix}", None) is None:
-                    continue
-                ctypes.CDLL(library._library._name, mode=ctypes.RTLD_GLOBAL)
-                tail = f"##_{suffix}" if suffix else "##_"
-                start = f"{prefix}##" if prefix else ""
-                blas = f"-DOPTGEN_BLAS_INT={integer} '-DOPTGEN_BLAS_NAME(x)={start}x{'##' + suffix if suffix else ''}'"
-                lapack = f"-DOPTGEN_LAPACK_INT={integer} '-DOPTGEN_LAPACK_NAME(x)={start}x{tail}'"
-                monkeypatch.setenv("CC", f"cc {lapack} {blas} {more}")
-                return
-    pytest.skip("NumPy's BLAS comes with no LAPACK that can be called")
 
 
 @pytest.mark.parametrize("spec", ["soap", "psgd_kron"])
