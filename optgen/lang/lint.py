@@ -15,7 +15,7 @@ from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import HUGE, Fault, first_step_faults, negative_roots, takes
 from optgen.lang.variants import distinct_variants
-from optgen.model import DIMENSIONS, Equation, Flag, Optimizer
+from optgen.model import DIMENSIONS, Flag, Optimizer
 from optgen.truth import partial_truth
 
 MAX_VARIANTS = 64

@@ -124,7 +124,9 @@ class _Walk:
         """Check the expression that a state starts from: its kind, that its params are set, and that its local values
         are known before the state is read."""
         self._check_set(start)
-        if all([self._is_known(name, state, program) for name in readable_names(start) if name.id in self.scope.locals]):
+        if all(
+            [self._is_known(name, state, program) for name in readable_names(start) if name.id in self.scope.locals]
+        ):
             check_start(state, start, names, self.report)
 
     def _is_known(self, name: Name, state: StateDecl, program: Program) -> bool:
