@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 
-from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary, walk
 from optgen.functions.interval import (
     ALL,
     NONNEGATIVE,
@@ -45,7 +45,8 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
         base[name] = bounds_of_param(param)
     base |= dict.fromkeys((*DIMENSIONS, EPSILON), NONNEGATIVE) | dict.fromkeys(COUNTS, Bounds(1.0, math.inf))
     for state in program.states:
-        start = bounds_of(state.init, base)
+        reads = {e.array_key for e in walk(state.init) if isinstance(e, Name)}
+        start = bounds_of(state.init, base) if reads <= base.keys() else ALL  # those of local values come later
         late = optimizer.start(state) is not None  # the state is 0 until the first update
         base[state.name] = hull(start, Bounds(0.0, 0.0)) if late else start
     carried = {e.target.id for e in program.equations if e.loop is not None and e.target.primed}

@@ -83,6 +83,18 @@ class Program:
         """The groups of rows or columns that there are values for."""
         return tuple(dict.fromkeys(_groups(self.states, self.equations)))
 
+    def cut_by(self, starts: Mapping[str, Expr]) -> Iterator[tuple[list[str], tuple[Equation, ...]]]:
+        """The equations in order, cut where states start: the names of states, and the equations behind their starts.
+        A state starts as soon as the local values are known that its start reads."""
+        defined = {e.target.id: k for k, e in enumerate(self.equations, 1) if not e.target.primed}
+        places: dict[int, list[str]] = {0: []}
+        for state, start in starts.items():
+            reads = [defined.get(e.id, 0) for e in walk(start) if isinstance(e, Name)]
+            places.setdefault(max(reads, default=0), []).append(state)
+        cuts = sorted(places)
+        for place, end in zip(cuts, [*cuts[1:], len(self.equations)], strict=True):
+            yield places[place], self.equations[place:end]
+
 
 def _groups(states: Iterable[StateDecl], equations: Iterable[Equation]) -> Iterator[LineGroup]:
     yield from (axis for state in states for axis in state.axes if isinstance(axis, LineGroup))
@@ -197,6 +209,11 @@ class Optimizer:
         known = {"w", *self.all_params} - own
         made = isinstance(init, Number) or (isinstance(init, Name) and init.id in known)
         return None if made else init
+
+    def late_starts(self, program: Program) -> dict[str, Expr]:
+        """What states start from in the first update of a variant, by their names."""
+        own = [s for s in program.states if self.starts_in(s, program.flags)]
+        return {s.name: x for s in own if (x := self.start(s)) is not None}
 
     def starts(self) -> list[Expr]:
         """The expressions from which the first update starts states."""

@@ -32,7 +32,7 @@ def by_chain(spec: str) -> tuple[str, ...]:
     path = specfiles.path_of(base.strip())
     words = _words(rest)
     places = [path, *(p for name in words for p in specfiles.transform_places(name, path.parent))]
-    for place in (*places, *(map(specfiles.place, words) if word == "otherwise" else ())):
+    for place in (*places, *(map(specfiles.place, words) if "otherwise" in (word, *words) else ())):
         _add(place, found)
     return _flat(found)
 

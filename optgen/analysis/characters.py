@@ -194,12 +194,10 @@ class _Characters:
         params = {name: Bounds(x, x) for name, x in self.subject.values.items() if x is not None}
         self.bounds = bounds(program, self.subject.spec) | params
         self.known = dict(self.carried)
-        for state in program.states:
-            start = self.subject.spec.start(state)
-            if start is not None:
-                self.kept[state.name] = self.join(self.kept[state.name], self.of(self._folded(start)))
         for equation in program.equations:
             self._equation(equation)
+        for state, start in self.subject.spec.late_starts(program).items():  # which may read local values
+            self.kept[state] = self.join(self.kept[state], self.of(self._folded(start)))
         for name in self.kept.keys() - {*but}:
             if f"{name}'" in self.known:
                 self.kept[name] = self.join(self.kept[name], self.known[f"{name}'"])

@@ -145,8 +145,11 @@ class Steps:
             program = self._program(flags)
             env = self._known() | {"grad": gradient, "g": gradient, **given}
             self._draws = 0
-            self._start(program, flags, env)
-            self._run(program.equations, env)
+            starts = self.optimizer.late_starts(program) if self.t == 1 and self.late is None else {}
+            shapes = {s.name: self.shape_of(s) for s in program.states}
+            for states, equations in program.cut_by(starts):
+                env |= {x: self.arithmetic.expanded(self._value(starts[x], env), shapes[x]) for x in states}
+                self._run(equations, env)
             self._keep(program, env)
 
     def _program(self, flags: Flags) -> Program:
@@ -186,12 +189,6 @@ class Steps:
         if self.late is not None:
             return (start, every) in self.late.due
         return self.t >= start and (self.t - start) % every == 0
-
-    def _start(self, program: Program, flags: Flags, env: dict[str, Numbers | None]) -> None:
-        for state in program.states if self.t == 1 and self.late is None else ():
-            start = self.optimizer.start(state)
-            if start is not None and self.optimizer.starts_in(state, flags):
-                env[state.name] = self.arithmetic.expanded(self._value(start, env), self.shape_of(state))
 
     def _keep(self, program: Program, env: Mapping[str, Numbers | None]) -> None:
         for state in program.states:

@@ -96,10 +96,6 @@ class _Turnings:
 
     def _run(self, program: Program) -> None:
         self.known = dict(self.carried)
-        for state in program.states:
-            start = self.subject.spec.start(state)
-            if start is not None:
-                self.kept[state.name] = self.join(self.kept[state.name], self.of(start))
         for equation, (_, value) in zip(program.equations, self._folded(program), strict=True):
             target, found = equation.target, self.of(value)
             key = target.array_key
@@ -112,6 +108,8 @@ class _Turnings:
                 self.carried[target.id] = self.known[target.id] = self.join(self.known.get(target.id, ZERO), found)
             elif equation.loop is not None and target.primed:
                 self.kept[target.id] = self.join(self.kept[target.id], found)
+        for state, start in self.subject.spec.late_starts(program).items():  # which may read local values
+            self.kept[state] = self.join(self.kept[state], self.of(start))
         for name in self.kept:
             if f"{name}'" in self.known:
                 self.kept[name] = self.join(self.kept[name], self.known[f"{name}'"])

@@ -37,14 +37,8 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """The kernel of one variant."""
     program = optimizer.program(variant.flags, evaluate=variant.evaluate)
     own = buffers(optimizer, variant, program)
-    starts = {} if variant.evaluate else late_starts(optimizer, variant, program)
+    starts = {} if variant.evaluate else optimizer.late_starts(program)
     return SpecLowering(optimizer, variant, program, own, starts).kernel()
-
-
-def late_starts(optimizer: Optimizer, variant: Variant, program: Program) -> dict[str, Expr]:
-    """What states start from in the first update, by their names."""
-    late = [s for s in program.states if optimizer.starts_in(s, variant.flags)]
-    return {s.name: x for s in late if (x := optimizer.start(s)) is not None}
 
 
 class SpecLowering(KernelBuilder):

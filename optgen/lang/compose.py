@@ -60,19 +60,28 @@ def with_base(base: str, source: Source) -> Flattened:
 
 def chain(spec: str) -> Source:
     """The spec that `adam with lookahead(k = 5), centralize` stands for: the second transform is one of what the first
-    gives; or that `muon otherwise adamw` stands for, with transforms of the whole. Raises SpecErrors, FileNotFoundError
-    for a name of nothing, ValueError for a wrong argument."""
-    base, other, uses = read_chain(spec)
+    gives; or that `muon with centralize otherwise adamw with ema` stands for, with transforms of the first spec alone,
+    and of the whole. Raises SpecErrors, FileNotFoundError for a name of nothing, ValueError for a wrong argument."""
+    base, own, other, whole = read_chain(spec)
     path = specfiles.path_of(base)
     part = _part(specfiles.source(path), (str(path),))
+    names: list[str] = []
+    for use in own:
+        part = _transformed_once(spec, use, names, path, part)
     if other is not None:
         theirs = specfiles.path_of(other.path or other.name)
         part = mixed(spec, path.stem, part, other, _part(specfiles.source(theirs), (str(theirs),)))
-    for k, use in enumerate(uses):
-        if use.name in [x.name for x in uses[:k]]:
-            raise ValueError(f"{spec}: {use.name} stands there twice; a transform is applied once")
-        part = _transformed(specfiles.source(specfiles.transform_path(use.path or use.name, path.parent)), use, part)
+    for use in whole:
+        part = _transformed_once(spec, use, names, path, part)
     return render(part, spec, None).source
+
+
+def _transformed_once(spec: str, use: Use, names: list[str], path: Path, part: Part) -> Part:
+    """What one transform of a chain makes of a part; `names` are those of the ones before it, to which it is added."""
+    if use.name in names:
+        raise ValueError(f"{spec}: {use.name} stands there twice; a transform is applied once")
+    names.append(use.name)
+    return _transformed(specfiles.source(specfiles.transform_path(use.path or use.name, path.parent)), use, part)
 
 
 def _transformed(source: Source, use: Use, base: Part) -> Part:

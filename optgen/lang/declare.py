@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from collections.abc import Collection
 
 from optgen.axes import ELEMENTS, Axis, shown
 from optgen.expressions import Call, Name, walk
@@ -17,7 +18,7 @@ from optgen.lang.histories import check_history
 from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Flag, Input, Param, StateDecl
+from optgen.model import RESERVED_PARAMS, Equation, Flag, Input, Param, StateDecl
 
 
 def declare(draft: Draft) -> Scope:
@@ -45,8 +46,10 @@ def declare(draft: Draft) -> Scope:
         sparse = Flag(SPARSE, require.span, False)
         check_condition(require.condition, scope, scope.flags.values(), "a requirement", [sparse])
     _check_dimensions(scope)
+    targets = [line.target for line in draft.update if isinstance(line, Equation)]
+    locals = {x.id for x in targets if not x.primed and scope.what(x.id) is None}
     for state in scope.states.values():
-        _check_init(state, scope)
+        _check_init(state, scope, locals)
         if state.entries:
             check_history(state, scope)
         if state.guard is not None and not check_guard(state.guard, scope):
@@ -132,10 +135,11 @@ def _check_dimension(dim: Axis, state: StateDecl, scope: Scope) -> None:
     scope.failed.update((state.name, f"{state.name}'"))
 
 
-def _check_init(state: StateDecl, scope: Scope) -> None:
-    """A state starts at a number, a param or w, or from an expression of what is known before the first update.
+def _check_init(state: StateDecl, scope: Scope, locals: Collection[str]) -> None:
+    """A state starts at a number, a param or w, or from an expression of what is known in the first update.
 
-    The kind of an expression, and whether its params are set, is checked in each variant.
+    The kind of an expression, whether its params are set, and where its local values are known, is checked in each
+    variant.
     """
     init = state.init
     for node in walk(init):
@@ -151,7 +155,8 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
                 scope.failed.update((state.name, f"{state.name}'"))
     names = [name for name in readable_names(init) if name.id not in scope.failed]
     for name in names:
-        _check_start_name(name, scope)
+        if name.primed or name.id not in locals:
+            _check_start_name(name, scope)
     if isinstance(init, Name) and init in names:
         param = scope.params.get(init.id) or RESERVED_PARAMS.get(init.id)
         if init.id == "w" and state.axes != ELEMENTS and not init.primed:
@@ -162,8 +167,8 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
 
 
 def _check_start_name(name: Name, scope: Scope) -> None:
-    """Check a name in the start of a state: equations, and with them their values, come later."""
-    reads = "a start reads params, w, g, grad, inputs and the sizes of the parameter"
+    """Check a name in the start of a state that is no local value: new values come later."""
+    reads = "a start reads params, w, g, grad, inputs, the sizes of the parameter and local values"
     if name.primed:
         scope.report("E211", "a state starts before any step", name.span, f"write {name.id}")
     elif name.id in scope.aliases:

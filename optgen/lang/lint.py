@@ -15,7 +15,7 @@ from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import HUGE, Fault, first_step_faults, negative_roots, takes
 from optgen.lang.variants import distinct_variants
-from optgen.model import DIMENSIONS, Equation, Flag, Optimizer
+from optgen.model import DIMENSIONS, Flag, Optimizer
 from optgen.truth import partial_truth
 
 MAX_VARIANTS = 64
@@ -60,14 +60,16 @@ def _unread(optimizer: Optimizer) -> Iterator[Diagnostic]:
 
 def _live(optimizer: Optimizer) -> set[str]:
     """The names on which the new weights depend, in this step or a later one."""
-    lines: dict[str, list[Equation]] = defaultdict(list)
+    lines: dict[str, list[Expr]] = defaultdict(list)
     for equation in (*optimizer.update, *optimizer.evaluate):
-        lines[equation.target.id].append(equation)
+        lines[equation.target.id].append(equation.value)
+    for state in optimizer.states:
+        lines[state.name].append(state.init)
     live: set[str] = set()
     pending = ["w"]
     while pending:
-        for equation in lines.pop(pending.pop(), ()):
-            names = {name.id for name in readable_names(equation.value)} - live
+        for value in lines.pop(pending.pop(), ()):
+            names = {name.id for name in readable_names(value)} - live
             live |= names
             pending.extend(names)
     return live

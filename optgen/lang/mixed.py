@@ -18,6 +18,7 @@ from optgen.lang.splicing import Splicing
 from optgen.lang.syntax import KEYWORDS, read_lines
 from optgen.lang.uses import FOR, Tokens, Use, UseError
 from optgen.model import RESERVED_PARAMS
+from optgen.specfiles import CHAIN
 
 PLAIN = "plain"
 """The flag of the parameters that the first spec is not to update, though it could."""
@@ -41,7 +42,7 @@ def mixed(chain: str, word: str, own: Part, use: Use, other: Part) -> Part:
             _check_field(use, other, field)
         return Splicing(_as_host(own, word, use, other), lambda _: other).run()
     except UseError as error:
-        raise SpecErrors(Source(chain, chain.partition(" otherwise ")[2]), [error.diagnostic]) from None
+        raise SpecErrors(Source(chain, CHAIN.split(chain, maxsplit=1)[2]), [error.diagnostic]) from None
 
 
 def check_value(use: Use, field: str, choices: Sequence[str]) -> None:

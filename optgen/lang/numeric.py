@@ -92,7 +92,7 @@ def first_step_faults(optimizer: Optimizer, flags: Flags) -> list[Fault]:
     found: dict[Span, Fault] = {}
     cases: dict[Span, set[str]] = defaultdict(set)
     for case, (weight, gradient) in CASES.items():
-        names = _first_names(programs[1], optimizer, params, weight, gradient)
+        names = _first_names(optimizer, params, weight, gradient)
         for fault in _CaseRun(case, names).faults(programs):
             found.setdefault(fault.span, fault)
             cases[fault.span].add(case)
@@ -130,10 +130,18 @@ class _CaseRun:
             if self._update > 1 and self._equations >= MAX_EQUATIONS:
                 break
             self._names |= dict.fromkeys(COUNTS, _Sample(float(self._update)))
-            self._section(program.equations, 0)
+            starts = {state.name: state.init for state in program.states} if self._update == 1 else {}
+            for states, equations in program.cut_by(starts):
+                self._names |= {state: self._started(starts[state]) for state in states}
+                self._section(equations, 0)
             news = ("w", *(state.name for state in program.states))
             self._names |= {name: self._names[f"{name}'"] for name in news}
         return self._faults
+
+    def _started(self, start: Expr) -> _Sample:
+        """What a state starts from; it is not known where that is a local value of another phase."""
+        known = all(e.id in self._names for e in walk(start) if isinstance(e, Name))
+        return _first(start, self._names) if known else _Sample(math.nan)
 
     def _section(self, equations: Iterable[Equation], depth: int) -> None:
         """Equations that stand in the same `depth` loops, or in further ones."""
@@ -214,13 +222,13 @@ def _params(flags: Flags, optimizer: Optimizer) -> dict[str, float] | None:
 
 
 def _first_names(
-    program: Program, optimizer: Optimizer, params: Mapping[str, float], weight: float, gradient: float
+    optimizer: Optimizer, params: Mapping[str, float], weight: float, gradient: float
 ) -> dict[str, _Sample]:
+    """What is known before the first update, but for states."""
     values: dict[str, float] = dict(params)
     values |= {EPSILON: 2.0**-23, "w": weight, "grad": gradient, "g": gradient} | dict.fromkeys(COUNTS, 1.0)
     values |= {i.name: 0.5 for i in optimizer.inputs}
-    names = {name: _Sample(value) for name, value in values.items()}
-    return names | {state.name: _first(state.init, names) for state in program.states}
+    return {name: _Sample(value) for name, value in values.items()}
 
 
 def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:

@@ -111,7 +111,8 @@ class Splicing:
                 spliced = self._splice(use, line[0], joined(self.chosen, joined(above, own)), timing)
                 before, after = before + spliced.before, after + spliced.after
                 weight += [_case(x, joined(self.chosen, own), rest) for x in spliced.weight]
-                is_whole = len(cases) == 1 and line[0].text == "w'" and not own and not timing
+                is_weight = len(cases) == 1 and line[0].text == "w'" and not timing
+                is_whole = (is_weight or use.of_base) and not joined(above, own)
                 self._keep_eval(use, spliced, is_whole=is_whole)
             else:
                 weight.append(guarded(line, self.chosen))
@@ -119,8 +120,10 @@ class Splicing:
         self.result.update += [*before, *weight, *after]
 
     def _keep_eval(self, use: Use, spliced: _Spliced, *, is_whole: bool) -> None:
-        """Keep the `eval:` of a used spec if the weight after its step is the weight after the whole step."""
-        if spliced.evaluate and (not is_whole or self.host.evaluate):
+        """Keep the `eval:` of a base in a transform without one of its own; that of another used spec if the weight
+        after its step is the weight after the whole step."""
+        is_replaced = use.of_base and self.host.evaluate
+        if spliced.evaluate and not is_replaced and (not is_whole or self.host.evaluate):
             help = "its weights to evaluate with are not those of this one"
             raise UseError(f"{_shown(use)} has 'eval:', which cannot be kept here", use.span, help)
         self.result.evaluate += [guarded(line, self.chosen) for line in spliced.evaluate]
@@ -166,25 +169,26 @@ class Splicing:
         prefix = "" if use.of_base else f"{_word(use)}_"
         names = {x: prefix + x for x in sorted(part.own_names())}
         self._take(use, set(names.values()))
+        _check_starts(use, part, timing)
         numbers, values, gradients = self._fields(use, part, prefix or "base_")
+        weight = self._weight_of_starts(use, part, prefix or "base_", gradients)
         known = {*self.host.params(), *RESERVED}  # which definitions read
         part = with_arguments(
             part, [x for x, v in values.items() if any(t.type == "NAME" and t.text not in known for t in v)]
         )
         values = renamed(names, use.span) | values | {"w'": (target,)}
         renaming = Renaming(values, part.functions())
-        computed = {field for field, x in values.items() if x in [line[:1] for line in gradients]}
-        made = replace(renaming, values={x: v for x, v in values.items() if x != "w"})
         for line in part.declarations:
-            _check_start(line, use, computed)
-            own = self._as_made(line, use, made, renaming)
+            start = name("w") if _is_start_alone(line) else weight
+            own = replace(renaming, values=values | {"w": (start,)}) if _starts_from(line, "w") else renaming
             self._declare(own, at(use.span, line), use, numbers, outer)
         weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
         lines = [renaming.line(at(use.span, line)) for line in self._timed(use, part, timing)]
         first, last = weights[0], weights[-1] + 1
         before = [guarded(x, outer) for x in (*gradients, *lines[:first])]
         after = [guarded(x, outer) for x in lines[last:]]
-        evaluated = replace(renaming, values=values | renamed({"w": "w"}, use.span))
+        counts = {x: _whole(values[x]) for x in ("t", "step") if x in values and timing}
+        evaluated = replace(renaming, values=values | counts | renamed({"w": "w"}, use.span))
         evaluate = [evaluated.line(at(use.span, x)) for x in part.evaluate]
         return _Spliced(before, lines[first:last], after, evaluate)
 
@@ -200,16 +204,15 @@ class Splicing:
         kept = {"w'"} | {f"{line[1].text}'" for line in part.declarations if line[0].type == "STATE"}
         return [timed(line, timing) if line[0].text in kept else line for line in part.update]
 
-    def _as_made(self, line: Tokens, use: Use, made: Renaming, later: Renaming) -> Renaming:
-        """The renaming of a declaration. A state of a used spec that starts at the weight starts at the weight of the
-        whole spec."""
-        if line[0].type != "STATE" or "w" not in use.fields or not any(t.text == "w" for t in line[2:]):
-            return later
-        start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1
-        if line[start].text != "w" or value_end(line) != start + 1:
-            help = "it is not known when the state starts; leave 'w = ...' out"
-            raise UseError(f"'{line[1].text}' of {_shown(use)} starts from an expression of w", use.span, help)
-        return made
+    def _weight_of_starts(self, use: Use, part: Part, prefix: str, handed: list[Tokens]) -> Token:
+        """What the weight that the used spec gets is called in expressions that states start from: an equation hands it
+        over then, one more of those `handed`. Where the weight alone is a start, it is that of the whole spec."""
+        expressions = [x for x in part.declarations if _starts_from(x, "w") and not _is_start_alone(x)]
+        if "w" not in use.fields or not expressions:
+            return name("w", use.span)
+        own = name(self._fresh(f"{prefix}w"), use.span)
+        handed.append((own, token("EQUAL", "="), *use.fields["w"]))
+        return own
 
     def _take(self, use: Use, names: set[str]) -> None:
         of_language = sorted(names & {*RESERVED, *FUNCTIONS, *CONSTANTS, *KEYWORDS}) if not use.of_base else []
@@ -247,7 +250,8 @@ class Splicing:
             help = "hand over 'grad', from which it computes g"
             raise UseError(f"{_shown(use)} reads grad, not only g", use.fields["g"][0].span, help)
         for field, value in use.fields.items():
-            if field in ("grad", "g") and len(value) > 1:
+            started = any(_starts_from(line, field) for line in part.declarations)
+            if field in ("grad", "g") and (len(value) > 1 or started):
                 own = name(self._fresh(prefix + field), use.span)
                 gradients.append((own, token("EQUAL", "="), *value))
                 values[field] = (own,)
@@ -320,14 +324,23 @@ class Splicing:
                 lines[k] = with_aliases(line, aliases_of(of_base))
 
 
-def _check_start(line: Tokens, use: Use, computed: Collection[str]) -> None:
-    """UseError for a state that starts from a gradient which an equation computes: starts come before equations."""
+def _starts_from(line: Tokens, *names: str) -> bool:
+    """Whether a line is that of a state whose start reads one of these names."""
     start = next((i for i, t in enumerate(line) if t.type == "EQUAL"), len(line))
-    if line[0].type == "STATE" and any(t.text in computed for t in line[start:]):
-        help = "it is not known when the state starts; what computes gradients is not for this spec"
-        raise UseError(
-            f"'{line[1].text}' of {_shown(use)} starts from the gradient, which is another here", use.span, help
-        )
+    return line[0].type == "STATE" and any(t.text in names for t in line[start:])
+
+
+def _is_start_alone(line: Tokens) -> bool:
+    """Whether the start of a state is one word."""
+    return value_end(line) == 2 + next((i for i, t in enumerate(line) if t.type == "EQUAL"), len(line))
+
+
+def _check_starts(use: Use, part: Part, timing: Tokens) -> None:
+    """UseError for a state that starts from the gradient, in a use that has another one in some updates only."""
+    late = next((line for line in part.declarations if _starts_from(line, "g", "grad")), None)
+    if late and timing and {"g", "grad"} & use.fields.keys():
+        message = f"'{late[1].text}' of {_shown(use)} starts from the gradient in the first update"
+        raise UseError(message, timing[0].span, "use it in each update")
 
 
 def _without_alias(line: Tokens, use: Use) -> Tokens:
@@ -364,6 +377,11 @@ def _split_header(header: Tokens) -> tuple[Tokens, Tokens]:
 
 def _lex(text: str) -> Tokens:
     return tuple(t for line in read_lines(Source("", text))[0] for t in line.tokens)
+
+
+def _whole(count: Tokens) -> Tokens:
+    """A count of updates, which is whole where it counts one, in those between."""
+    return (name("floor"), token("OPEN", "("), *count, token("CLOSE", ")"))
 
 
 def _word(use: Use) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.syntax import Token, read_lines
@@ -86,9 +87,18 @@ def read_use(tokens: Tokens) -> tuple[Use, Tokens]:
     return _read(tokens, start + 1)
 
 
-def read_chain(text: str) -> tuple[str, Use | None, list[Use]]:
-    """The spec, what updates the parameters that it does not, and the transforms of the whole, of `adam with
-    lookahead(k = 5), ./mine.opt` and of `muon otherwise adamw(lr = 3e-4) with ema`. Raises SpecErrors."""
+class Composition(NamedTuple):
+    """The parts of `muon with centralize otherwise adamw(lr = 3e-4) with ema`: a spec by name or path, its transforms,
+    what updates the parameters that it does not, and the transforms of the whole. Those of a spec alone are `own`."""
+
+    name: str
+    own: list[Use]
+    other: Use | None
+    whole: list[Use]
+
+
+def read_chain(text: str) -> Composition:
+    """The parts of a chain. Raises SpecErrors."""
     name, word, rest = CHAIN.split(text, maxsplit=1)
     source = Source("<name>", rest)
     paths = {match.start() + 1: match[0] for match in CHAIN_PATH.finditer(rest)}
@@ -96,35 +106,43 @@ def read_chain(text: str) -> tuple[str, Use | None, list[Use]]:
     if errors:
         raise SpecErrors(source, errors)
     tokens = tuple(t for line in lines for t in line.tokens)
+    own: list[Use] = []
+    whole: list[Use] = []
+    other = None
     try:
-        other = None
+        if word == WITH:
+            own, tokens = _transforms(tokens, paths, rest)
+            if tokens and tokens[0].text == OTHERWISE:
+                word, tokens = OTHERWISE, tokens[1:]
         if word == OTHERWISE:
             other, tokens = _named(tokens, paths, rest, "an optimizer", "muon otherwise adamw(lr = 3e-4)")
-        return name.strip(), other, list(_transforms(tokens, paths, rest, behind=other))
+            if tokens and tokens[0].text == WITH:
+                whole, tokens = _transforms(tokens[1:], paths, rest)
+        if tokens:
+            _refuse(tokens[0], behind=other, transformed=bool(whole or (own and other is None)))
+        return Composition(name.strip(), own, other, whole)
     except UseError as error:
         raise SpecErrors(source, [error.diagnostic]) from None
 
 
-def _transforms(tokens: Tokens, paths: Mapping[int, str], rest: str, behind: Use | None) -> Iterator[Use]:
-    """The transforms of a chain; behind what updates other parameters, there may be none."""
-    if behind is not None:
-        if not tokens:
-            return
-        if tokens[0].text != WITH:
-            help = "what follows are transforms of the whole: 'muon otherwise adamw with ema'"
-            raise UseError(f"'{tokens[0].text}' cannot stand behind an optimizer", tokens[0].span, help)
-        tokens = tokens[1:]
-    while True:
+def _refuse(token: Token, behind: Use | None, *, transformed: bool) -> None:
+    """UseError for a word behind a transform, or behind the second optimizer."""
+    message = f"'{token.text}' cannot stand behind {'a transform' if transformed else 'an optimizer'}"
+    help = "what follows are transforms of the whole: 'muon otherwise adamw with ema'"
+    if transformed:
+        last = "transforms of the whole stand last: 'muon otherwise adamw with ema'"
+        help = last if behind and token.text == OTHERWISE else "separate transforms by commas"
+    raise UseError(message, token.span, help)
+
+
+def _transforms(tokens: Tokens, paths: Mapping[int, str], rest: str) -> tuple[list[Use], Tokens]:
+    """The transforms that stand there, separated by commas, and the tokens behind them."""
+    found: list[Use] = []
+    while not found or (tokens and tokens[0].type == "COMMA"):
+        tokens = tokens[1:] if found else tokens
         use, tokens = _named(tokens, paths, rest, "a transform", "adam with lookahead(k = 5), centralize")
-        yield use
-        if not tokens:
-            return
-        if tokens[0].type != "COMMA":
-            message = f"'{tokens[0].text}' cannot stand behind a transform"
-            of_whole = "transforms are of the whole, and stand last: 'muon otherwise adamw with ema'"
-            help = of_whole if tokens[0].text == OTHERWISE else "separate transforms by commas"
-            raise UseError(message, tokens[0].span, help)
-        tokens = tokens[1:]
+        found.append(use)
+    return found, tokens
 
 
 def _named(tokens: Tokens, paths: Mapping[int, str], rest: str, what: str, example: str) -> tuple[Use, Tokens]:

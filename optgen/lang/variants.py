@@ -12,7 +12,7 @@ from math import prod
 
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Unary, walk
-from optgen.lang.kinds import base_names, check_start, infer_values
+from optgen.lang.kinds import Names, base_names, check_start, infer_values
 from optgen.lang.loops import check_carried, is_visible, loops_around
 from optgen.lang.names import readable_names
 from optgen.lang.scope import Scope
@@ -99,11 +99,13 @@ class _Walk:
 
     def run(self, update: Span) -> None:
         program = self.optimizer.program(self.flags)
-        self._section(program)
+        names = self._section(program)
         if self.optimizer.timings:
             self._section(self.optimizer.program(self.flags, due=()))
+        starts = self.optimizer.late_starts(program)
         for state in program.states:
-            self._start(state)
+            if state.name in starts:
+                self._start(state, starts[state.name], program, names)
             if not self._is_updated(program, state.name + "'"):
                 name = state.name
                 help = f"write {name}' = ... ({name}' = {name} keeps it), or guard the state as its equations are"
@@ -118,14 +120,36 @@ class _Walk:
                 help = "write w' = ..., the weights to evaluate with"
                 self.report("E210", "'eval:' does not define w'", self.optimizer.evaluate[-1].span, help)
 
-    def _start(self, state: StateDecl) -> None:
-        """Check the expression that a state starts from: its kind, and that its params are set."""
-        start = self.optimizer.start(state)
-        if start is None:
-            return
+    def _start(self, state: StateDecl, start: Expr, program: Program, names: Names) -> None:
+        """Check the expression that a state starts from: its kind, that its params are set, and that its local values
+        are known before the state is read."""
         self._check_set(start)
-        names = base_names(self.optimizer, ()) | dict.fromkeys(self.scope.failed)
-        check_start(state, start, names, self.report)
+        if all(
+            [self._is_known(name, state, program) for name in readable_names(start) if name.id in self.scope.locals]
+        ):
+            check_start(state, start, names, self.report)
+
+    def _is_known(self, name: Name, state: StateDecl, program: Program) -> bool:
+        """Whether a local value is defined above the first line that reads a state which starts from it."""
+        if name.id in self.scope.failed:
+            return False
+        places = [k for k, e in enumerate(program.equations) if e.target.key == name.id]
+        if not places:
+            help = "define it in every variant that has the state, or guard the state"
+            self.report("E205", f"'{name.id}' is not defined", name.span, help, "first-update")
+            return False
+        defined = program.equations[places[0]]
+        if defined.loop is not None:
+            help = "a state starts once; read what the loop carries behind it, by an equation of its own"
+            self.report("E213", f"{name.id} is a value of one turn of a loop", name.span, help)
+            return False
+        above = program.equations[: places[0] + 1]
+        reader = next((e for e in above if any(x.key == state.name for x in readable_names(e.value))), None)
+        if reader is not None:
+            message = f"'{state.name}' starts from {name.id}, and is read above it on line {reader.span.line}"
+            help = f"define {name.id} above that line; {name.id} cannot depend on {state.name}"
+            self.report("E204", message, name.span, help, "first-update")
+        return reader is None
 
     def _is_updated(self, program: Program, key: str) -> bool:
         """Whether a state gets a new value in this variant, be it in another phase."""
@@ -137,8 +161,8 @@ class _Walk:
     def _is_defined(self, program: Program, key: str) -> bool:
         return key in self.scope.failed or any(e.target.key == key for e in program.equations)
 
-    def _section(self, program: Program) -> None:
-        """Check that each name is defined once, before its use; then the kinds."""
+    def _section(self, program: Program) -> Names:
+        """Check that each name is defined once, before its use; then the kinds, which are returned."""
         defined: dict[str, Span] = {}
         states = {s.name for s in program.states}
         loops: dict[str, Loop | None] = {}
@@ -175,7 +199,7 @@ class _Walk:
                 defined.setdefault(target.id, target.span)
         names = base_names(self.optimizer, tuple(self.scope.states.values()))
         names |= dict.fromkeys(self.scope.failed)
-        infer_values(program, names, self.report)
+        return infer_values(program, names, self.report)
 
     def _no_state(self, name: Name) -> None:
         help = "guard this line as the state is guarded, or drop the guard of the state"

@@ -139,7 +139,7 @@ def program(spec: Optimizer, variant: Variant, values: Mapping[str, float | None
     """The program of a variant; `values` has the numbers of turns and of entries. ValueError for what a library cannot
     have: it says what that is."""
     own = spec.program(variant.flags)
-    starts = any(spec.start(s) is not None and spec.starts_in(s, variant.flags) for s in own.states)
+    starts = bool(spec.late_starts(own))
     if len(spec.timings) > MOST_TIMINGS:
         raise ValueError(f"it has {len(spec.timings)} timings (`every`), and there can be {MOST_TIMINGS}")
     masks = range(1 << len(spec.timings))

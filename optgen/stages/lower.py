@@ -20,7 +20,7 @@ from optgen.functions.table import reduction_of
 from optgen.groups import LineGroup
 from optgen.ir import Instr, Kernel, Value, Variant
 from optgen.ir.buffers import buffers
-from optgen.ir.build import WORDS, ScopedFolding, SpecLowering, late_starts, scope_of
+from optgen.ir.build import WORDS, ScopedFolding, SpecLowering, scope_of
 from optgen.ir.verify import verify
 from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import base_names, infer_values, kind_of, never, silent, value_of
@@ -34,7 +34,7 @@ from optgen.symbolic.written import expression
 def build_whole(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Kernel:
     """The kernel of an update with these timings; `first`: the one that starts states."""
     program = optimizer.program(variant.flags, due=due)
-    starts = late_starts(optimizer, variant, program) if first else {}
+    starts = optimizer.late_starts(program) if first else {}
     axes = {s.name: s.axes for s in program.states}
     own = [replace(b, starts_late=False, axes=axes.get(b.memory, b.axes)) for b in buffers(optimizer, variant, program)]
     kernel = _Whole(optimizer, variant, program, own, starts).kernel()
@@ -67,9 +67,10 @@ class _Whole(SpecLowering):
     # ------------------------------------------------------------ equations and loops
 
     def equations(self) -> None:
-        for state in self.starts:  # a turn that reads one first does not know it behind the loop
-            self.load(state)
-        self.turns(self.program.equations, 0)
+        for states, equations in self.program.cut_by(self.starts):
+            for state in states:  # a turn that reads one first does not know it behind the loop
+                self.load(state)
+            self.turns(equations, 0)
 
     def turns(self, equations: tuple[Equation, ...], level: int) -> None:
         """Lower equations, of which those in the `level`-th loop around them stand together."""

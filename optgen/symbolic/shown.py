@@ -34,7 +34,7 @@ def equations(
     """
     known = _checked(optimizer, flags or {})
     given = {p.name: p.default for p in optimizer.all_params.values()} if values is None else values
-    lines = optimizer.evaluate if evaluate else (*starts(optimizer, known), *optimizer.update)
+    lines = optimizer.evaluate if evaluate else _with_starts(optimizer, known)
     chosen = [_at_defaults(e, given) for e in _cases(lines, known)]
     if _has_default_gradient(given) or not any(
         isinstance(e, Name) and e.id == "g" for q in chosen for e in walk(q.value)
@@ -63,6 +63,16 @@ def starts(optimizer: Optimizer, flags: Flags) -> Iterator[Equation]:
         present = state.guard is None or partial_truth(state.guard, flags) is not False
         if present and (start := optimizer.start(state)) is not None:
             yield Equation(Name(state.name, False, state.span), start, state.span, _AT_FIRST)
+
+
+def _with_starts(optimizer: Optimizer, flags: Flags) -> tuple[Equation, ...]:
+    """The equations of an update, with the starts of states where the values are known that they read."""
+    lines = list(optimizer.update)
+    for start in reversed([*starts(optimizer, flags)]):
+        reads = {e.id for e in walk(start.value) if isinstance(e, Name)}
+        above = [k for k, e in enumerate(lines, 1) if e.target.id in reads and not e.target.primed]
+        lines.insert(max(above, default=0), start)
+    return tuple(lines)
 
 
 def loops(equation: Equation) -> list[Loop]:

@@ -189,14 +189,14 @@ def test_cycles_and_chains_that_make_no_sense(tmp_path: Path, monkeypatch: pytes
         ("adma with ema", FileNotFoundError, "did you mean 'adam'"),
         ("adam with ema(beta = 1)", ValueError, "ema has no param or flag 'beta'"),
         ("adam with decoupled(decay = 'fast')", ValueError, "is none of 'scaled', 'independent', 'cautious'"),
-        ("soap with centralize", SpecErrors, "'U' of the base starts from the gradient"),
+        ("soap with optax/multi_steps", SpecErrors, "'U' of the base starts from the gradient in the first update"),
+        ("extra_adam with ema", SpecErrors, "the base has phases"),
         ("muon_adamw with optax/multi_steps", SpecErrors, "the base has parts, each with a w' of its own"),
         ("adam with optax/ema(debias = 0)", ValueError, "debias = 0 is none of true, false"),
         ("adam with ema(decay = lr)", ValueError, "is no number"),
         ("adam with ema(decay = 2)", SpecErrors, "outside"),
         ("adam with", FileNotFoundError, "no spec named"),
         ("adam with ema ema", SpecErrors, "cannot stand behind a transform"),
-        ("schedulefree_sgd with ema", SpecErrors, "has 'eval:'"),
     ):
         with pytest.raises(error, match=words):
             optgen.load(chain)

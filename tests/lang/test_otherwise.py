@@ -57,6 +57,34 @@ def test_params_flags_and_transforms_of_the_whole() -> None:
     assert w.tobytes() == alone.tobytes() and np.allclose(step.evaluate()[0], 0.999 + 0.001 * w)
 
 
+def test_transforms_of_the_first_one_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand before `otherwise`, and those of the whole last; a second spec that has changed is read again."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(7)
+    for factor in (2, 4):
+        Path("mine.opt").write_text(f"optimizer Mine\nupdate:\n  w' = w - {factor}*lr*g\n")
+        g = [np.zeros(s) for s in ((4, 3), (5,))]
+        w = [rng.normal(size=x.shape) for x in g]
+        by_hand = [x.copy() for x in w]
+        chain = "splus with optax/clip(max_delta = 0.5) otherwise ./mine.opt(lr = 0.5) with lookahead(k = 2)"
+        step = optgen.load(chain, "float64", lr=0.1).bind(w, g)
+        alone = optgen.load("splus", "float64", lr=0.1).bind(by_hand[:1], clipped := [np.zeros((4, 3))])
+        slow = [x.copy() for x in w]
+        for t in range(1, 4):
+            for x in g:
+                x[...] = rng.normal(size=x.shape)
+            clipped[0][...] = g[0].clip(-0.5, 0.5)
+            step()
+            alone()
+            by_hand[1][...] -= factor * 0.5 * g[1]
+            for x, y in zip(by_hand, slow, strict=True) if t == 2 else ():
+                y += 0.5 * (x - y)
+                x[...] = y
+            assert all(np.allclose(x, y, rtol=1e-9) for x, y in zip(w, by_hand, strict=True))
+        assert np.allclose(step.evaluate()[0], alone.evaluate()[0], rtol=1e-9)
+        assert step.evaluate()[1].tobytes() == w[1].tobytes()
+
+
 REFUSED: dict[str, tuple[type[Exception], str]] = {
     "normuon otherwise": (FileNotFoundError, "no spec named"),
     "normuon otherwise adamww": (FileNotFoundError, "did you mean 'adamw'"),
@@ -68,7 +96,9 @@ REFUSED: dict[str, tuple[type[Exception], str]] = {
     "normuon otherwise soap": (SpecErrors, "soap does not update all parameters itself"),
     "normuon otherwise adamw, sgd": (SpecErrors, "',' cannot stand behind an optimizer"),
     "normuon otherwise adamw with": (SpecErrors, "the name of a transform is missing"),
-    "normuon with ema otherwise adamw": (SpecErrors, "transforms are of the whole, and stand last"),
+    "normuon with ema otherwise adamw with ema": (ValueError, "ema stands there twice"),
+    "normuon otherwise adamw with ema otherwise sgd": (SpecErrors, "transforms of the whole stand last"),
+    "normuon with optax/normalize otherwise sgd": (ValueError, "normuon shares values between all parameters"),
     "muon_adamw otherwise sgd": (ValueError, "muon_adamw already has a part for other parameters, adam"),
     "normuon otherwise psgd_kron": (ValueError, "psgd_kron already has a part for other parameters"),
     "prodigy otherwise sgd": (ValueError, "prodigy shares values between all parameters"),

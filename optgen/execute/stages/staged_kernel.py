@@ -49,8 +49,7 @@ class StagedKernel(LoadedKernel):
         super().__init__(variant, native, address=0)
         self.optimizer = optimizer
         self.timings, self.groups = optimizer.timings, program.groups
-        late = [s for s in program.states if optimizer.start(s) is not None]
-        self.starts = any(optimizer.starts_in(s, variant.flags) for s in late)
+        self.starts = bool(optimizer.late_starts(program))
         self._load, self._folds, self._apart = load, folds, apart
         self._kernels: dict[KernelStage, LoadedKernel] = {}
         self._plans: dict[tuple[frozenset[Timing], bool], LoadedPlan] = {}
