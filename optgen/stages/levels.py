@@ -77,7 +77,8 @@ class Block:
             axes = op.x.type.axes
             domain = axes if len(axes) == 2 else home(axes)
             return Node(instr, result.id, reads, states, domain, True, op.scope == "col" and axes[0] == axes[1])
-        domain = self._domain(reads, result.type.axes)
+        is_apart = isinstance(op, ir.Keep) and op.columns  # behind the kernel that reads a number of each row
+        domain = home(result.type.axes) if is_apart else self._domain(reads, result.type.axes)
         return Node(instr, result.id, reads, states, domain, isinstance(op, ir.ReduceOverParams))
 
     def _domain(self, reads: frozenset[str], axes: Axes) -> Axes:

@@ -192,6 +192,27 @@ update:
   w' = w - lr*(P@identity(r x cols) + u@V'^T + b*g + a*e + (P*q')@T) - lr*z'
 """)
 
+DIAGONALS = optgen.parse("""\
+optimizer Diagonals "products with diagonal matrices, by names, of rows and columns of squares, in loops"
+param n: int = 2 in [0, inf)
+state L: rows x rows = 0
+state R: cols x cols = identity(cols)
+state x: rows        = 1
+update:
+  D  = diag((mean(g*w, per row) + 0.5*x)/(1 + norm(x)))
+  E  = diag(max(g, per col))^T@diag(std(w, per col))
+  L' = 0.5*L + g@w^T@D
+  R' = E@R@E + 0.1*E - diag(diag(R))@identity(cols)
+  x' = D@mean(L', per row) + (D^T@D)@diag(L') - mean(g, per col)@(E@w^T)
+  Y  = D@g@E
+  repeat n as i:
+    H  = diag((norm(Y, per row) + i)/(1 + norm(Y)))
+    Y' = 0.1*(H@L'@D)@Y/(1 + norm(L')) + Y@(R'@identity(cols)@E)/(1 + norm(R')) + identity(rows)@w
+  end
+  Z  = (L'@D)^T@diag(diag(L'@D))@Y' + D@D@Y'
+  w' = w - lr*Z/(1 + norm(Z)) - 0.01*lr*(L'@diag(x') + diag(x')@L')@w
+""")
+
 SPECS = {
     "muon": MUON,
     "states": STATES,
@@ -199,6 +220,7 @@ SPECS = {
     "elements": ELEMENTS,
     "singular": SINGULAR,
     "sketch": SKETCH,
+    "diagonals": DIAGONALS,
 }
 SHAPES = ((4, 4), (3, 7), (7, 3), (1, 5), (6, 1), (65, 130), (9, 2, 4))
 MODES: dict[str, dict[str, Any]] = {
@@ -236,7 +258,12 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
 EVERY = list(itertools.product((*SPECS, "drawn"), MODES))
 FEW = [("states", "float64"), ("states", "float16-master"), ("drawn", "float32"), ("functions", "float32")]
 FEW += [("sketch", "bfloat16"), ("singular", "float32"), ("muon", "float32"), ("elements", "int8")]
-FEW += [("states", "bfloat16-kahan"), ("muon", "float16-stochastic"), ("elements", "bfloat16-kahan")]
+FEW += [
+    ("diagonals", "float32"),
+    ("states", "bfloat16-kahan"),
+    ("muon", "float16-stochastic"),
+    ("elements", "bfloat16-kahan"),
+]
 
 
 @pytest.mark.parametrize(("name", "mode"), swept(EVERY, FEW))

@@ -1,0 +1,108 @@
+"""Makes multiplications of elements of products with diagonal matrices: of `diag(v)@A` and `A@diag(v)`, also by names.
+
+A finite result has the bits of the product: it is rounded once, and no zero is negative, as a sum begins with 0. An
+infinity or a NaN of A stays in its element, where sums with 0 times it would fill a row or a column with NaN.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
+
+from optgen import ir
+from optgen.axes import Axes
+from optgen.diagnostics import Span
+from optgen.ir import Instr, Kernel, Value
+from optgen.ir.expand import InstrBuilder
+from optgen.ir.verify import typed, verify
+
+
+def scale_by_diagonals(kernel: Kernel) -> Kernel:
+    """A whole kernel in which rows, columns or elements are multiplied by numbers where it multiplied a matrix or a
+    vector and a diagonal matrix: `diag` of a vector, an identity, a transpose or a product of such ones. The diagonal
+    matrices are left to dead code elimination."""
+    (phase,) = kernel.phases
+    instrs = _Scaling(kernel.compute).block(phase.instrs)
+    return verify(replace(kernel, phases=(replace(phase, instrs=instrs),)))
+
+
+class _Scaling(InstrBuilder):
+    def __init__(self, compute: ir.DType) -> None:
+        self.compute = compute
+        self.instrs: list[Instr] = []
+        self.diagonals: dict[str, Value | None] = {}
+        """The vectors of diagonal matrices, by the names of these; None of an identity."""
+        self.span: Span | None = None
+        self.names = itertools.count()
+
+    def emit(self, op: ir.Op, /, *, wanted: ir.DType = "f64") -> Value:
+        made = typed(op, f"@{next(self.names)}", wanted)
+        self.instrs.append(Instr(made, op, self.span))
+        return made
+
+    # ------------------------------------------------------------ instructions
+
+    def block(self, instrs: Iterable[Instr]) -> tuple[Instr, ...]:
+        outer, self.instrs = self.instrs, []
+        for instr in instrs:
+            self.span = instr.span
+            self.instrs.append(replace(instr, op=self.replaced(instr.op, instr.result)))
+        made, self.instrs = tuple(self.instrs), outer
+        return made
+
+    def replaced(self, op: ir.Op, result: Value | None) -> ir.Op:
+        """What computes a result, behind the instructions that are added for it."""
+        match op:
+            case ir.Repeat(region=region):
+                return replace(op, region=replace(region, instrs=self.block(region.instrs)))
+            case ir.MatrixFunction(function="diag", args=(v,)) if len(v.type.axes) == 1 and v.type.group is None:
+                self.note(result, v)
+            case ir.MatrixFunction(function="identity", dims=(rows, cols)) if rows == cols:
+                self.note(result, None)
+            case ir.Transposed(x=x) if x.id in self.diagonals:
+                self.note(result, self.diagonals[x.id])
+            case ir.MatMul(a=a, b=b) if a.id in self.diagonals and b.id in self.diagonals:
+                return self.diagonal(a, b, result)
+            case ir.MatMul(a=a, b=b) if b.id in self.diagonals:
+                return self.scaled(a, self.diagonals[b.id], columns=True)
+            case ir.MatMul(a=a, b=b) if a.id in self.diagonals:
+                return self.scaled(b, self.diagonals[a.id], columns=False)
+        return op
+
+    def note(self, matrix: Value | None, diagonal: Value | None) -> None:
+        assert matrix is not None
+        self.diagonals[matrix.id] = diagonal
+
+    # ------------------------------------------------------------ products
+
+    def diagonal(self, a: Value, b: Value, result: Value | None) -> ir.Op:
+        """The product of two diagonal matrices, whose diagonal is known, too."""
+        left, right = self.diagonals[a.id], self.diagonals[b.id]
+        if left is None or right is None:
+            self.note(result, right if left is None else left)
+            return ir.Add(b if left is None else a, self.zero())
+        assert result is not None
+        product = self.emit(self.scaled(left, right, columns=False))
+        self.note(result, product)
+        return ir.MatrixFunction("diag", (product,), (), result.type.axes)
+
+    def scaled(self, x: Value, by: Value | None, *, columns: bool) -> ir.Op:
+        """The rows, the `columns` or the elements of x times these numbers, in the dtype of elements; of a vector,
+        these as doubles."""
+        y = self.element(x)
+        if by is not None:
+            y = self.mul(y, self.element(self.along(by, x.type.axes, columns=columns)))
+        total = ir.Add(y, self.zero())
+        return total if y.type == x.type else ir.Convert(self.emit(total))
+
+    def along(self, v: Value, axes: Axes, *, columns: bool) -> Value:
+        """A vector with a number for each row or column of a matrix, or for each element of a vector."""
+        is_square = axes[:1] == axes[1:]
+        return self.emit(ir.RepeatedDown(v, axes)) if columns and is_square else v
+
+    def element(self, x: Value) -> Value:
+        return x if x.type.dtype == self.compute else self.emit(ir.Convert(x))
+
+    def zero(self) -> Value:
+        return self.emit(ir.Const(0.0), wanted=self.compute)
