@@ -430,6 +430,22 @@ def test_a_wide_matrix_is_named_by_its_parameter() -> None:
         assert same_bits(weights[0], np.eye(3, 2, dtype=np.float32)) and step.state.t.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("function", ["orthonormal", "singular_values", "left_singular_vectors"])
+def test_a_rank_that_is_too_large_for_a_parameter_is_named_when_it_is_bound(function: str) -> None:
+    spec = optgen.parse(f"""\
+optimizer Low
+param r: int = 3 in [1, inf)
+state V: cols x r = normal(cols x r)
+update:
+  V' = V + sum({function}(g@V))
+  w' = w - lr*g@V'@V^T
+""")
+    weights, grads = ([np.ones(shape, np.float32) for shape in ((4, 64), (2, 64), (2, 2))] for _ in range(2))
+    optgen.load(spec, r=2).bind(weights, grads)
+    with pytest.raises(ValueError, match=rf"params\[1\], of shape \(2, 64\): {function} .* 2 x 3; r is at most 2"):
+        optgen.load(spec).bind(weights, grads)
+
+
 def test_a_loop_carries_rows_that_begin_as_a_number() -> None:
     text = """\
 optimizer Scaled
