@@ -1,7 +1,8 @@
 """Makes multiplications of elements of products with diagonal matrices: of `diag(v)@A` and `A@diag(v)`, also by names.
 
-A finite result has the bits of the product: it is rounded once, and no zero is negative, as a sum begins with 0. An
-infinity or a NaN of A stays in its element, where sums with 0 times it would fill a row or a column with NaN.
+A finite result has the bits of the product: it is rounded once, and no zero is negative, as a sum begins with 0. What
+an identity multiplies is left as it is. An infinity or a NaN of A stays in its element, where sums with 0 times it
+would fill a row or a column with NaN.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class _Scaling(InstrBuilder):
         self.instrs: list[Instr] = []
         self.diagonals: dict[str, Value | None] = {}
         """The vectors of diagonal matrices, by the names of these; None of an identity."""
+        self.same: dict[str, Value] = {}
+        """What stands for products with identities."""
         self.span: Span | None = None
         self.names = itertools.count()
 
@@ -47,21 +50,29 @@ class _Scaling(InstrBuilder):
         outer, self.instrs = self.instrs, []
         for instr in instrs:
             self.span = instr.span
-            self.instrs.append(replace(instr, op=self.replaced(instr.op, instr.result)))
+            op = self.replaced(ir.with_operands(instr.op, self.known), instr.result)
+            if op is not None:
+                self.instrs.append(replace(instr, op=op))
         made, self.instrs = tuple(self.instrs), outer
         return made
 
-    def replaced(self, op: ir.Op, result: Value | None) -> ir.Op:
-        """What computes a result, behind the instructions that are added for it."""
+    def known(self, x: Value) -> Value:
+        return self.same.get(x.id, x)
+
+    def replaced(self, op: ir.Op, result: Value | None) -> ir.Op | None:
+        """What computes a result, behind the instructions that are added for it; None if another value is the same."""
         match op:
             case ir.Repeat(region=region):
-                return replace(op, region=replace(region, instrs=self.block(region.instrs)))
+                body = self.block(region.instrs)
+                return replace(op, region=replace(region, instrs=body, gives=tuple(map(self.known, region.gives))))
             case ir.MatrixFunction(function="diag", args=(v,)) if len(v.type.axes) == 1 and v.type.group is None:
                 self.note(result, v)
             case ir.MatrixFunction(function="identity", dims=(rows, cols)) if rows == cols:
                 self.note(result, None)
             case ir.Transposed(x=x) if x.id in self.diagonals:
                 self.note(result, self.diagonals[x.id])
+            case ir.MatMul(a=a, b=b) if self.is_identity(a) or self.is_identity(b):
+                return self.times_one(b if self.is_identity(a) else a, result)
             case ir.MatMul(a=a, b=b) if a.id in self.diagonals and b.id in self.diagonals:
                 return self.diagonal(a, b, result)
             case ir.MatMul(a=a, b=b) if b.id in self.diagonals:
@@ -74,15 +85,23 @@ class _Scaling(InstrBuilder):
         assert matrix is not None
         self.diagonals[matrix.id] = diagonal
 
+    def is_identity(self, x: Value) -> bool:
+        return self.diagonals.get(x.id, x) is None
+
     # ------------------------------------------------------------ products
+
+    def times_one(self, x: Value, result: Value | None) -> ir.Op | None:
+        """A matrix, which is the same one, or a vector, which is rounded to the dtype of elements."""
+        assert result is not None
+        if x.type.dtype != self.compute:
+            return ir.Convert(self.element(x))
+        self.same[result.id] = x
+        return None
 
     def diagonal(self, a: Value, b: Value, result: Value | None) -> ir.Op:
         """The product of two diagonal matrices, whose diagonal is known, too."""
         left, right = self.diagonals[a.id], self.diagonals[b.id]
-        if left is None or right is None:
-            self.note(result, right if left is None else left)
-            return ir.Add(b if left is None else a, self.zero())
-        assert result is not None
+        assert left is not None and right is not None and result is not None
         product = self.emit(self.scaled(left, right, columns=False))
         self.note(result, product)
         return ir.MatrixFunction("diag", (product,), (), result.type.axes)
@@ -90,10 +109,9 @@ class _Scaling(InstrBuilder):
     def scaled(self, x: Value, by: Value | None, *, columns: bool) -> ir.Op:
         """The rows, the `columns` or the elements of x times these numbers, in the dtype of elements; of a vector,
         these as doubles."""
-        y = self.element(x)
-        if by is not None:
-            y = self.mul(y, self.element(self.along(by, x.type.axes, columns=columns)))
-        total = ir.Add(y, self.zero())
+        assert by is not None
+        y = self.mul(self.element(x), self.element(self.along(by, x.type.axes, columns=columns)))
+        total = ir.Add(y, self.emit(ir.Const(0.0), wanted=self.compute))
         return total if y.type == x.type else ir.Convert(self.emit(total))
 
     def along(self, v: Value, axes: Axes, *, columns: bool) -> Value:
@@ -103,6 +121,3 @@ class _Scaling(InstrBuilder):
 
     def element(self, x: Value) -> Value:
         return x if x.type.dtype == self.compute else self.emit(ir.Convert(x))
-
-    def zero(self) -> Value:
-        return self.emit(ir.Const(0.0), wanted=self.compute)
