@@ -33,7 +33,8 @@ class _Scaling(InstrBuilder):
         self.compute = compute
         self.instrs: list[Instr] = []
         self.diagonals: dict[str, Value | None] = {}
-        """The vectors of diagonal matrices, by the names of these; None of an identity."""
+        """The vectors of diagonal matrices, by the names of these; of one with equal elements their number, and None of
+        an identity."""
         self.same: dict[str, Value] = {}
         """What stands for products with identities."""
         self.span: Span | None = None
@@ -71,6 +72,8 @@ class _Scaling(InstrBuilder):
                 self.note(result, None)
             case ir.Transposed(x=x) if x.id in self.diagonals:
                 self.note(result, self.diagonals[x.id])
+            case ir.Mul() | ir.Div(b=Value(type=ir.Type(axes=()))) | ir.Neg():
+                self.note_multiple(op, result)
             case ir.MatMul(a=a, b=b) if self.is_identity(a) or self.is_identity(b):
                 return self.times_one(b if self.is_identity(a) else a, result)
             case ir.MatMul(a=a, b=b) if a.id in self.diagonals and b.id in self.diagonals:
@@ -84,6 +87,15 @@ class _Scaling(InstrBuilder):
     def note(self, matrix: Value | None, diagonal: Value | None) -> None:
         assert matrix is not None
         self.diagonals[matrix.id] = diagonal
+
+    def note_multiple(self, op: ir.Op, result: Value | None) -> None:
+        """A diagonal matrix and numbers make one."""
+        found = [v for v in ir.operands(op) if v.type.axes]
+        if len(found) == 1 and found[0].id in self.diagonals:
+            diagonal = self.diagonals[found[0].id]
+            one = self.element(diagonal) if diagonal is not None else self.emit(ir.Const(1.0), wanted=self.compute)
+            multiple = self.emit(ir.with_operands(op, lambda v: one if v.type.axes else v))
+            self.note(result, multiple if self.compute == "f64" else self.emit(ir.Convert(multiple)))
 
     def is_identity(self, x: Value) -> bool:
         return self.diagonals.get(x.id, x) is None
@@ -104,6 +116,8 @@ class _Scaling(InstrBuilder):
         assert left is not None and right is not None and result is not None
         product = self.emit(self.scaled(left, right, columns=False))
         self.note(result, product)
+        if not product.type.axes:
+            return self.scaled(b, left, columns=False)
         return ir.MatrixFunction("diag", (product,), (), result.type.axes)
 
     def scaled(self, x: Value, by: Value | None, *, columns: bool) -> ir.Op:
@@ -112,11 +126,11 @@ class _Scaling(InstrBuilder):
         assert by is not None
         y = self.mul(self.element(x), self.element(self.along(by, x.type.axes, columns=columns)))
         total = ir.Add(y, self.emit(ir.Const(0.0), wanted=self.compute))
-        return total if y.type == x.type else ir.Convert(self.emit(total))
+        return total if x.type.is_element or self.compute == "f64" else ir.Convert(self.emit(total))
 
     def along(self, v: Value, axes: Axes, *, columns: bool) -> Value:
         """A vector with a number for each row or column of a matrix, or for each element of a vector."""
-        is_square = axes[:1] == axes[1:]
+        is_square = bool(v.type.axes) and axes[:1] == axes[1:]
         return self.emit(ir.RepeatedDown(v, axes)) if columns and is_square else v
 
     def element(self, x: Value) -> Value:

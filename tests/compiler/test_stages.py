@@ -210,7 +210,8 @@ update:
     Y' = 0.1*(H@L'@D)@Y/(1 + norm(L')) + Y@(R'@identity(cols)@E)/(1 + norm(R')) + identity(rows)@w
   end
   Z  = (L'@D)^T@diag(diag(L'@D))@Y' + D@D@Y'
-  w' = w - lr*Z/(1 + norm(Z)) - 0.01*lr*(L'@diag(x') + diag(x')@L')@w
+  S  = lr*diag(x')@g@(-E/3) + 2*identity(rows)@(identity(rows)/3)@(0.1*D@identity(rows)/2)@g
+  w' = w - lr*Z/(1 + norm(Z)) - 0.1*S/(1 + norm(S)) - 0.01*lr*(L'@diag(x') + diag(x')@L')@w
 """)
 
 SPECS = {
