@@ -21,8 +21,8 @@ from optgen.ir.verify import typed, verify
 
 def scale_by_diagonals(kernel: Kernel) -> Kernel:
     """A whole kernel in which rows, columns or elements are multiplied by numbers where it multiplied a matrix or a
-    vector and a diagonal matrix: `diag` of a vector, an identity, a multiple, a transpose or a product of such ones. The
-    diagonal matrices are left to dead code elimination."""
+    vector and a diagonal matrix: `diag` of a vector, an identity, a multiple, a transpose or a product of such ones.
+    The diagonal matrices are left to dead code elimination."""
     (phase,) = kernel.phases
     instrs = _Scaling(kernel.compute).block(phase.instrs)
     return verify(replace(kernel, phases=(replace(phase, instrs=instrs),)))
