@@ -264,6 +264,8 @@ class KernelChoice:
             try:
                 boxes = has_boxes and self._needs_boxes(shape, own_flags, own_piece)
                 kernel = self.kernel(shape, own_flags, sparse=is_sparse and not boxes, boxes=boxes, **how)
+                if self.spec.has_products:
+                    kernel.check(self._sized(shape, own_flags)[2])
             except VariableError:
                 raise
             except ValueError as error:

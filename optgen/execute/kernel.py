@@ -63,6 +63,9 @@ class LoadedKernel:
         self.scales = [b.name for b in states if b.is_scale]
         self.is_quantized = any(b.is_quantized for b in native.buffers)
 
+    def check(self, values: Mapping[str, float | None]) -> None:
+        """ValueError where a parameter of these params and sizes cannot be updated."""
+
 
 def kept(buffers: Iterable[Buffer], variant: Variant) -> list[Buffer]:
     """The buffers of a variant that are kept between steps."""

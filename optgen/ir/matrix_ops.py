@@ -74,6 +74,15 @@ class Repeated:
 
 
 @dataclass(frozen=True)
+class RepeatedDown:
+    """A vector with a number of each column of a square matrix, repeated for its rows. `Repeated`, and what else takes
+    a vector beside a square matrix, has it as a number of each row."""
+
+    x: Value
+    dims: Axes
+
+
+@dataclass(frozen=True)
 class Spread:
     """A value of groups (`optgen.groups`), repeated for the rows, or the columns, of each."""
 
@@ -132,13 +141,16 @@ class ArrayCall:
 @dataclass(frozen=True)
 class Keep:
     """An array of its own with the elements of a value, which is repeated to this type: for what reads arrays, or
-    changes them. That of a vector is of doubles; one that is `narrow` is rounded to the dtype of elements."""
+    changes them. That of a vector is of doubles; one that is `narrow` is rounded to the dtype of elements. One of
+    `columns` is for kernels over a square matrix, which read a number of each column."""
 
     x: Value
     type: Type
     narrow: bool = False
+    columns: bool = False
 
 
 MatrixOp = (
-    MatMul | Transposed | MatrixFunction | Triangle | Repeated | Spread | ReduceGroups | Put | Get | ArrayCall | Keep
-)
+    MatMul | Transposed | MatrixFunction | Triangle | Repeated | RepeatedDown | Spread | ReduceGroups | Put | Get
+    | ArrayCall | Keep
+)  # fmt: skip

@@ -218,6 +218,9 @@ def matrix_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.Repeated(x=x, dims=dims):
             _check({*x.type.axes} <= {*dims}, "repeated along other dimensions")
             return Type(dims, x.type.dtype)
+        case ir.RepeatedDown(x=x, dims=dims):
+            _check(x.type.axes * 2 == dims, "no vector of the columns of a square matrix")
+            return Type(dims, x.type.dtype)
         case ir.Spread(x=x):
             if x.type.group is None:
                 raise InvalidKernel("spreads values of groups")

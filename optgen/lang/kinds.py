@@ -84,16 +84,18 @@ def infer_values(program: Program, names: dict[str, ValueKind | None], report: R
             names |= {loop.index: CONSTANT} if loop.index is not None else {}
         if equation.loop is not None:
             names |= {name: kind for name, kind in carried.items() if outermost[name] == path(equation.loop)[0]}
-        value = value_of(equation.value, names, report, draw_allowed=equation.loop is None)
+        drawn = [x for x in walk(equation.value) if is_draw(x)] if equation.loop is not None else []
+        for draw in drawn:
+            report("E306", "a draw in a loop, whose numbers would be the same in all turns", draw.span, _ABOVE)
+        value = value_of(equation.value, names, silent if drawn else report, draw_allowed=equation.loop is None)
         kind = declared.get(target.id) or carried.get(target.id)
         if target.at is not None and value is not None and (value.condition or value.axes):
             help = "an array has numbers; keep what is larger in a history"
             what = "a condition" if value.condition else value.meaning
             report("E308", f"{target.key} is a number, but this is {what}", equation.value.span, help)
         if target.id in carried and not target.primed and value is not None and value.condition:
-            message = f"{target.id} is a number in the loop, but this is a condition"
-            report("E305", message, equation.value.span, "write where(condition, 1, 0)")
-            value = None
+            _no_condition(target, equation.value, report)
+            carried[target.id] = value = None
         if not target.primed:
             names[target.array_key] = value if target.at is None or value is None else _computed(value, program)
             continue
@@ -158,11 +160,22 @@ def check_start(state: StateDecl, start: Expr, names: Names, report: Report) -> 
         _check_new(Name(state.name, False, state.span), kind_of(state), value, start, names, report)
 
 
+_ABOVE = "draw it above the loop, on a line of its own, and read its name in the turns"
+
+
+def _no_condition(target: Name, expr: Expr, report: Report) -> None:
+    """Report a condition that a loop would carry."""
+    help = f"write {target.key} = where(condition, 1, 0), and in turns the condition {target.id} > 0"
+    report("E305", f"a loop carries numbers, but {target.key} is a condition here", expr.span, help)
+
+
 def _check_new(
     target: Name, kind: ValueKind, value: ValueKind, expr: Expr, names: Names, report: Report, *, is_state: bool = True
 ) -> None:
     """Report a new value that a state, or a value that a loop carries, cannot take."""
-    if value.condition:
+    if value.condition and not is_state:
+        _no_condition(target, expr, report)
+    elif value.condition:
         report("E305", f"{target.key} is a number, but this is a condition", expr.span, "write where(condition, 1, 0)")
     elif fits(value, kind):
         return
@@ -172,7 +185,10 @@ def _check_new(
         what = f"state '{target.id}'" if is_state else f"{target.id} in the first turn"
         message = f"{what} is {kind.meaning}, but this is {value.meaning}"
         joined = join(value, kind)
-        if kind.known is When.HOST:
+        turned = _of_transpose(expr, kind, names)
+        if turned is not None:
+            help = turned
+        elif kind.known is When.HOST:
             help = f"a host value is known before any element is read; declare 'state {target.id}: {value.declared}'"
         elif kind.group is not None and join(value, kind.lines) in (kind.lines, ValueKind(ELEMENTS)):
             help = f"declare 'state {target.id}: {value.declared}', or reduce the value {kind.meaning}"
@@ -181,6 +197,19 @@ def _check_new(
         else:
             help = f"declare 'state {target.id}: {joined.declared}', or reduce the value"
         report("E301", message, expr.span, help)
+
+
+def _of_transpose(expr: Expr, kind: ValueKind, names: Names) -> str | None:
+    """What to write where a function of matrices without more columns than rows has the dimensions of a wide one; None
+    if that is not so."""
+    if not isinstance(expr, Call) or expr.function not in MATRIX_FUNCTIONS or len(expr.args) != 1:
+        return None
+    (x,) = expr.args
+    value = value_of(replace(expr, args=(Transpose(x, x.span),)), names, silent)
+    if value is None or value.axes != kind.axes or not MATRIX_FUNCTIONS[expr.function].is_tall:
+        return None
+    matrix = f"{x.key}^T" if isinstance(x, Name) else "A^T"
+    return f"it takes a matrix that has no more columns than rows: of a wide one, write {expr.function}({matrix})"
 
 
 def _other_dimensions(kind: ValueKind, value: ValueKind, state: Name | None) -> str:

@@ -14,6 +14,7 @@ from optgen.ir.verify import verify
 from optgen.model import Optimizer, Timing
 from optgen.observer import Observer, ignore
 from optgen.stages.dce import eliminate_dead_code
+from optgen.stages.diagonals import scale_by_diagonals
 from optgen.stages.epilogue import folded
 from optgen.stages.levels import Block, Node
 from optgen.stages.light import Light, summed_elements
@@ -51,7 +52,8 @@ def plan(
     """The stages of an update with these timings; `first`: the one that starts states. With `folds`, products take in
     sweeps that only add to them, which changes no bit. `apart`: what all parameters share is computed in stages of its
     own, which plans of all variants have."""
-    whole = eliminate_dead_code(build_whole(optimizer, variant, due, first=first), keeps_sums=apart)
+    scaled = scale_by_diagonals(build_whole(optimizer, variant, due, first=first))
+    whole = eliminate_dead_code(scaled, keeps_sums=apart)
     observe("whole", whole)
     exact = {b.name for b in whole.buffers if _is_exact(b, whole.compute)}
     grouped = {b.name for b in whole.buffers if b.group is not None and not b.entries}
@@ -107,6 +109,8 @@ class _Planner:
         self.shared = _shared_names(kernel) if apart else {}
         """The names of what all parameters share, and of the numbers of each, which kernels of all variants have."""
         self.names: dict[str, str] = {}
+        self.columns: set[str] = set()
+        """The names of arrays that kernels over square matrices have as numbers of columns."""
         self.numbers = itertools.count(1)
         self.arrays: dict[str, StageArray] = {}
         self.places: dict[str, str] = {}
@@ -154,6 +158,7 @@ class _Planner:
             is_narrow = op.function not in GROUPED if isinstance(op, ir.ArrayCall) else _is_narrow(op)
             found = StageArray(name, result.type.axes, is_narrow, _known(result))
         self.arrays.setdefault(name, found)
+        self.columns |= {name} if isinstance(op, ir.Keep) and op.columns else set()
         return name
 
     def _entries(self, put: ir.Put) -> int | str:
@@ -322,7 +327,8 @@ class _Planner:
             return replace(buffer, written=written or buffer.is_scale, axes=axes)
         array = self.arrays[name]
         is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-        axes = COLS if name in columns else relative_axes(array.axes, domain)
+        is_down = name in columns or (name in self.columns and domain == array.axes * 2)
+        axes = COLS if is_down else relative_axes(array.axes, domain)
         storage = _STORAGE[self.whole.compute] if is_element else "float64"
         return Buffer(name, written, None, axes, storage, known=array.known, entries=array.entries, turn=array.turn)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from optgen import arguments
 from optgen.axes import Axes, length_of
@@ -11,7 +11,7 @@ from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.ir import Kernel
 from optgen.ir.cost import sweeps
 from optgen.model import Optimizer
-from optgen.stages.plan import GROUPED, PARAMETER, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import GROUPED, PARAMETER, TALL, CallStage, KernelStage, LoopStage, Plan, Stage
 
 
 def caller_axes(optimizer: Optimizer) -> dict[str, Axes]:
@@ -30,6 +30,17 @@ def flops(plan: Plan, axes: Mapping[str, Axes], values: Mapping[str, float | Non
         return _call(stage, {**known, **places}, values) if isinstance(stage, CallStage) else 0
 
     return (values.get("matrices") or 1) * _total(plan.stages, of, values)
+
+
+def tall_matrices(plan: Plan, axes: Mapping[str, Axes]) -> Iterator[tuple[str, Axes]]:
+    """The functions of a plan that take matrices of no more columns than rows, and the dimensions of these. `axes` are
+    those of the caller's arrays."""
+    known = {**axes, **{array.key: array.axes for array in plan.arrays}}
+    for stage in plan.walk():
+        if isinstance(stage, CallStage) and stage.function in TALL:
+            (operand,) = stage.operands
+            own = known[plan.places.get(operand.key, operand.key)]
+            yield stage.function, own[::-1] if operand.transposed else own
 
 
 def moved(plan: Plan, kernel_of: Callable[[KernelStage], Kernel], values: Mapping[str, float | None]) -> float:

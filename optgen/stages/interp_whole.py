@@ -113,6 +113,8 @@ class _WholeRun(KernelRun):
                 return (np.triu if kept == "triu" else np.tril)(self.filled(x, x))
             case ir.Repeated(x=x):
                 return np.broadcast_to(self.aligned(x, result), self.shape(result.axes))
+            case ir.RepeatedDown(x=x):
+                return np.swapaxes(np.broadcast_to(self.aligned(x, result), self.shape(result.axes)), -1, -2)
             case ir.Spread(x=x):
                 return self.spread(x, result)
             case ir.ReduceGroups():

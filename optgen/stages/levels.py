@@ -81,7 +81,9 @@ class Block:
             domain = axes if len(axes) == 2 else home(axes)
             return Node(instr, result.id, reads, states, domain, True, op.scope == "col" and axes[0] == axes[1])
         is_joint = self.apart and result.type.known is When.SHARED
-        domain = JOINT if is_joint else self._domain(reads, result.type.axes)
+        is_apart = isinstance(op, ir.Keep) and op.columns  # behind the kernel that reads a number of each row
+        own = home(result.type.axes) if is_apart else self._domain(reads, result.type.axes)
+        domain = JOINT if is_joint else own
         return Node(instr, result.id, reads, states, domain, isinstance(op, ir.ReduceOverParams))
 
     def _domain(self, reads: frozenset[str], axes: Axes) -> Axes:

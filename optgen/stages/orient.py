@@ -104,6 +104,8 @@ class _Orient:
             op = replace(op, kept="tril" if op.kept == "triu" else "triu")
         elif isinstance(op, ir.Repeated | ir.MatrixWord):
             op = replace(op, dims=self.stored(op.dims))
+        elif isinstance(op, ir.RepeatedDown):
+            op = replace(op, x=self.keep(op.x, op.x.type, columns=True))
         if result is None:
             self.instrs.append(Instr(None, op, self.span))
         else:
@@ -227,8 +229,8 @@ class _Orient:
         """A value with an array: the value itself, or a copy."""
         return x if x.id in self.direct else self.keep(x, x.type)
 
-    def keep(self, x: Value, type: Type, *, narrow: bool = False) -> Value:
-        kept = ir.Keep(x, type, narrow)
+    def keep(self, x: Value, type: Type, *, narrow: bool = False, columns: bool = False) -> Value:
+        kept = ir.Keep(x, type, narrow, columns)
         if kept not in self.kept:
             self.kept[kept] = self.emit(kept, self.fresh(type))
         return self.kept[kept]

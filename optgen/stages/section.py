@@ -89,7 +89,7 @@ class SectionBuilder(KernelBuilder):
 
     def made(self, op: ir.Op, result: Value) -> Value:
         match op:
-            case ir.Keep(x=x) | ir.Repeated(x=x):
+            case ir.Keep(x=x) | ir.Repeated(x=x) | ir.RepeatedDown(x=x):
                 return self.read(x)
             case ir.Triangle(kept=kept, x=x):
                 return self.triangle(kept, self.read(x))

@@ -192,6 +192,28 @@ update:
   w' = w - lr*(P@identity(r x cols) + u@V'^T + b*g + a*e + (P*q')@T) - lr*z'
 """)
 
+DIAGONALS = optgen.parse("""\
+optimizer Diagonals "products with diagonal matrices, by names, of rows and columns of squares, in loops"
+param n: int = 2 in [0, inf)
+state L: rows x rows = 0
+state R: cols x cols = identity(cols)
+state x: rows        = 1
+update:
+  D  = diag((mean(g*w, per row) + 0.5*x)/(1 + norm(x)))
+  E  = diag(max(g, per col))^T@diag(std(w, per col))
+  L' = 0.5*L + g@w^T@D
+  R' = E@R@E + 0.1*E - diag(diag(R))@identity(cols)
+  x' = D@mean(L', per row) + (D^T@D)@diag(L') - mean(g, per col)@(E@w^T)
+  Y  = D@g@E
+  repeat n as i:
+    H  = diag((norm(Y, per row) + i)/(1 + norm(Y)))
+    Y' = 0.1*(H@L'@D)@Y/(1 + norm(L')) + Y@(R'@identity(cols)@E)/(1 + norm(R')) + identity(rows)@w
+  end
+  Z  = (L'@D)^T@diag(diag(L'@D))@Y' + D@D@Y'
+  S  = lr*diag(x')@g@(-E/3) + 2*identity(rows)@(identity(rows)/3)@(0.1*D@identity(rows)/2)@g
+  w' = w - lr*Z/(1 + norm(Z)) - 0.1*S/(1 + norm(S)) - 0.01*lr*(L'@diag(x') + diag(x')@L')@w
+""")
+
 SPECS = {
     "muon": MUON,
     "states": STATES,
@@ -199,6 +221,7 @@ SPECS = {
     "elements": ELEMENTS,
     "singular": SINGULAR,
     "sketch": SKETCH,
+    "diagonals": DIAGONALS,
 }
 SHAPES = ((4, 4), (3, 7), (7, 3), (1, 5), (6, 1), (65, 130), (9, 2, 4))
 MODES: dict[str, dict[str, Any]] = {
@@ -236,7 +259,12 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
 EVERY = list(itertools.product((*SPECS, "drawn"), MODES))
 FEW = [("states", "float64"), ("states", "float16-master"), ("drawn", "float32"), ("functions", "float32")]
 FEW += [("sketch", "bfloat16"), ("singular", "float32"), ("muon", "float32"), ("elements", "int8")]
-FEW += [("states", "bfloat16-kahan"), ("muon", "float16-stochastic"), ("elements", "bfloat16-kahan")]
+FEW += [
+    ("diagonals", "float32"),
+    ("states", "bfloat16-kahan"),
+    ("muon", "float16-stochastic"),
+    ("elements", "bfloat16-kahan"),
+]
 
 
 @pytest.mark.parametrize(("name", "mode"), swept(EVERY, FEW))
@@ -401,6 +429,22 @@ def test_a_wide_matrix_is_named_by_its_parameter() -> None:
         ):
             step()
         assert same_bits(weights[0], np.eye(3, 2, dtype=np.float32)) and step.state.t.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("function", ["orthonormal", "singular_values", "left_singular_vectors"])
+def test_a_rank_that_is_too_large_for_a_parameter_is_named_when_it_is_bound(function: str) -> None:
+    spec = optgen.parse(f"""\
+optimizer Low
+param r: int = 3 in [1, inf)
+state V: cols x r = normal(cols x r)
+update:
+  V' = V + sum({function}(g@V))
+  w' = w - lr*g@V'@V^T
+""")
+    weights, grads = ([np.ones(shape, np.float32) for shape in ((4, 64), (2, 64), (2, 2))] for _ in range(2))
+    optgen.load(spec, r=2).bind(weights, grads)
+    with pytest.raises(ValueError, match=rf"params\[1\], of shape \(2, 64\): {function} .* 2 x 3; r is at most 2"):
+        optgen.load(spec).bind(weights, grads)
 
 
 def test_a_loop_carries_rows_that_begin_as_a_number() -> None:

@@ -24,6 +24,7 @@ GOLDEN = Path(__file__).parent / "golden" / "muon.whole.ir"
 EVERY = [(name, mode) for name in (*SPECS, "drawn") for mode in MODES]
 FEW = [("states", "float32"), ("functions", "float64"), ("drawn", "float16-master"), ("elements", "bfloat16-kahan")]
 FEW += [("sketch", "float32"), ("singular", "int8"), ("muon", "float16-stochastic")]
+FEW += [("diagonals", "float32"), ("diagonals", "float64")]
 
 
 @pytest.mark.parametrize(("name", "mode"), swept(EVERY, FEW))

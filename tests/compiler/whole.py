@@ -24,11 +24,36 @@ Array = np.ndarray[Any, Any]
 
 
 def multiplied(a: Array, b: Array) -> Array:
-    """A product whose bits do not depend on how its operands are stored: one term after the other, in double."""
+    """A product whose bits do not depend on how its operands are stored: one term after the other, in double.
+
+    An infinity or a NaN that meets a diagonal matrix stays in its element, and what meets an identity as it is.
+    """
+    if is_identity(a) or is_identity(b):
+        return b if is_identity(a) else a
+    if not (np.isfinite(a).all() and np.isfinite(b).all()) and (is_diagonal(a) or is_diagonal(b)):
+        with np.errstate(all="ignore"):
+            return scaled(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
     total: Array = np.zeros((*a.shape[:-1], b.shape[-1]))
     for k in range(a.shape[-1]):
         total = total + a[..., :, k, None].astype(np.float64) * b[..., None, k, :]
     return total.astype(a.dtype)
+
+
+def is_diagonal(a: Array) -> bool:
+    """Whether matrices are square and have zeros off the diagonal."""
+    return a.shape[-1] == a.shape[-2] and not a[..., ~np.eye(a.shape[-1], dtype=bool)].any()
+
+
+def is_identity(a: Array) -> bool:
+    return is_diagonal(a) and bool((np.diagonal(a, axis1=-2, axis2=-1) == 1).all())
+
+
+def scaled(a: Array, b: Array) -> Array:
+    """A product with a diagonal matrix as that of rows or columns with numbers."""
+    left, right = np.diagonal(a, axis1=-2, axis2=-1)[..., :, None], np.diagonal(b, axis1=-2, axis2=-1)[..., None, :]
+    if is_diagonal(a) and is_diagonal(b):
+        return np.where(np.eye(a.shape[-1]) > 0, left * right, 0) + 0.0
+    return (left * b if is_diagonal(a) else a * right) + 0.0
 
 
 def matrix_call(function: str, operands: Sequence[Array], numbers: Sequence[float], shape: tuple[int, ...]) -> Array:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 
 HOST, TENSOR, ROW, COL, ELEM = "host", "tensor", "row", "col", "elem"
 SQUARE, SQUARE_COLS, THIN, SHORT = "rows x rows", "cols x cols", "cols x r", "r"
+VECTORS = {SQUARE: (ROW, ROW), SQUARE_COLS: (COL, COL), THIN: (COL, SHORT), ELEM: (ROW, COL)}
+"""The kinds of vectors that rows and columns of a matrix are multiplied by."""
 GROUPS = ("axis 1", "axis -1", "block 2")
 SMALLER = {TENSOR: (HOST,), ROW: (TENSOR, HOST), COL: (TENSOR, HOST), ELEM: (ROW, COL, TENSOR, HOST)}
 """The kinds of values that meet one of a kind, and are repeated."""
@@ -321,6 +323,8 @@ class Maker:
             return Node(reduction, (self.make(ELEM, inner),))
         if self.style != "matrices":
             return None
+        if kind in VECTORS and rng.random() < 0.3:
+            return self._scaled(kind, inner)
         x = self.make(ELEM, inner) if kind in (SQUARE, SQUARE_COLS, ELEM, THIN) else None
         if x is None:
             return Node("diag({}^T@{})", (self.make(THIN, inner), self.make(THIN, inner))) if kind == SHORT else None
@@ -332,6 +336,21 @@ class Maker:
         }[kind]
         text = rng.choice([t for t in texts if "normal" not in t])
         return Node(text, (x, self.make(ELEM, inner))[: max(text.count("{}"), text.count("{0}") > 0)])
+
+    def _scaled(self, kind: str, depth: int) -> Node:
+        """A product with a diagonal matrix, or with a square one that may be a name of a diagonal matrix, or one."""
+        left, right = VECTORS[kind]
+        of_rows = SQUARE if left == ROW else SQUARE_COLS
+        made: dict[str, tuple[str, ...]] = {
+            "diag({})@{}": (left, kind),
+            "{}@diag({})": (kind, right),
+            "{}@{}": (of_rows, kind),
+            "{}^T@{}": (of_rows, kind),
+        }
+        if kind in (SQUARE, SQUARE_COLS):
+            made |= {"diag({})": (left,), "diag({})@diag({})": (left, right), "({}@{})^T": (kind, kind)}
+        text = self.rng.choice(list(made))
+        return Node(text, tuple(self.make(x, depth) for x in made[text]))
 
 
 def spec(seed: int, size: int = 3) -> Spec:

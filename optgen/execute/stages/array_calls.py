@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from optgen.execute.stages import group_calls
-from optgen.execute.stages.calls import Request
+from optgen.execute.stages.calls import Request, too_wide
 from optgen.stages.plan import GROUPED, TALL, CallStage
 
 
@@ -66,8 +66,7 @@ class ArrayCalls:
             given = [_turned(a, x.transposed) for a, x in zip(operands, stage.operands, strict=True)]
             shape = tuple(given[0].shape[-2:])
             if stage.function in TALL and shape[1] > shape[0]:
-                reason = "has more columns than rows; take its transpose"
-                raise FactorizationError(stage.function, shape, reason, k, ())
+                raise FactorizationError(stage.function, shape, too_wide(stage.function), k, ())
             if not all(self._is_finite(a) for a in given):
                 raise FactorizationError(stage.function, shape, "has a NaN or an infinity", k, ())
             try:

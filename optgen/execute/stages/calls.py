@@ -56,8 +56,7 @@ def factorize(requests: Sequence[Request]) -> None:
         columns = [_factors(requests[k]) for k in places]
         for k, (a, *_) in zip(places, columns, strict=True):
             if function in TALL and a.shape[-1] > a.shape[-2]:
-                reason = "has more columns than rows; take its transpose"
-                raise linalg.FactorizationError(function, a.shape[-2:], reason, k, ())
+                raise linalg.FactorizationError(function, a.shape[-2:], too_wide(function), k, ())
         (*operands, out) = (list(column) for column in zip(*columns, strict=True))
         try:
             getattr(linalg, function)(*operands, *numbers, out)
@@ -67,6 +66,11 @@ def factorize(requests: Sequence[Request]) -> None:
         except linalg.FactorizationError as error:
             error.item = places[error.item]
             raise
+
+
+def too_wide(function: str) -> str:
+    """Why a function of TALL has no result for a matrix."""
+    return f"has more columns than rows; take its transpose, as in {function}(A^T)"
 
 
 def _factors(request: Request) -> list[Array]:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from optgen import pipeline
+from optgen.axes import length_of, param_of, shown
 from optgen.compiled import NativeKernel
 from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Variant
 from optgen.ir.buffers import buffers
 from optgen.model import Optimizer, Timing
+from optgen.stages.cost import caller_axes, tall_matrices
 from optgen.stages.plan import KernelStage, Plan
 
 LoadSection = Callable[[KernelStage, int], LoadedKernel]
@@ -67,6 +69,16 @@ class StagedKernel(LoadedKernel):
             loaded = LoadedPlan(plan, {section: self._kernel(section) for section in sections})
             return self._plans.setdefault(key, loaded)  # another thread may have been faster
         return self._plans[key]
+
+    def check(self, values: Mapping[str, float | None]) -> None:
+        """ValueError where a param is too large for a parameter, whose size gives a matrix more columns than rows that
+        a function does not take."""
+        plan = self.plan(self.timings, first=True).plan
+        for function, axes in tall_matrices(plan, caller_axes(self.optimizer)):
+            rows, cols = (length_of(axis, values) for axis in axes)
+            if cols > rows and (name := param_of(axes[1])) is not None:
+                what = f"{function} takes no more columns than rows, and its {shown(axes)} matrix is {rows} x {cols}"
+                raise ValueError(f"{what}; {name} is at most {rows} here")
 
     def _kernel(self, section: KernelStage) -> LoadedKernel:
         if section not in self._kernels:
