@@ -24,6 +24,9 @@ PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
 }
 
 
+_MATRIX_OPS = get_args(ir.MatrixOp)
+
+
 class InvalidKernel(AssertionError):
     """A kernel that breaks a rule of the IR."""
 
@@ -72,7 +75,8 @@ class _Rules:
     def check(self, instr: Instr) -> None:
         op = instr.op
         for v in ir.operands(op):
-            _check(self.known.get(v.id) == v.type, "an operand is not defined before, or with another type")
+            known = self.known.get(v.id)
+            _check(known is v.type or known == v.type, "an operand is not defined before, or with another type")
             _check(not v.type.is_element or v.id in self.defined_here, "an operand is an element of another phase")
             _check(v.id not in self.reduced_here, "an operand is a reduction that this phase has not completed")
         if isinstance(op, ir.Load | ir.Store):
@@ -161,6 +165,8 @@ def held_type(buffer: Buffer, compute: ir.DType) -> Type:
 
 def result_type(op: ir.Op, wanted: ir.DType) -> Type:
     """The type of an operation's result. `wanted` is the dtype of a constant. The type of a load is `held_type`."""
+    if isinstance(op, _MATRIX_OPS):
+        return matrix_type(op, wanted)
     args = tuple(ir.operands(op))
     shape = ir.joined(*(v.type for v in args))
     dtypes = {v.type.dtype for v in args}
@@ -203,12 +209,9 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.Lookup(table=table):
             _check(len(table.values) in (8, 16, 32) and dtypes == {"i32"}, "8, 16 or 32 entries, numbered by an i32")
             return shape.of("f32")
-        case _ if isinstance(op, get_args(ir.MatrixOp)):
-            return matrix_type(op, wanted)
-    for cls, to in CONVERSIONS.items():
-        if isinstance(op, cls):
-            _check(args[0].type.dtype in to, f"converts {' and '.join(to)} only")
-            return shape.of(to[args[0].type.dtype])
+    if (to := CONVERSIONS.get(type(op))) is not None:
+        _check(args[0].type.dtype in to, f"converts {' and '.join(to)} only")
+        return shape.of(to[args[0].type.dtype])
     _check(len(dtypes) == 1 and dtypes <= {"f32", "f64"}, "operands must be of one floating dtype")
     return shape.of(args[0].type.dtype)
 

@@ -33,14 +33,10 @@ STYLES = ("plain", "plain", "shared", "matrices", "matrices", "loops", "loops", 
 TIMINGS = ("every 2", "every 2 from 1", "every k", "every 3 from 2", "every k from 1")
 GUARDS = ("f", "not f", "big", "c == 'x'", "f and big")
 TRANSFORMS = ("centralize", "cautious", "ema", "lookahead(k = 2)", "grokfast", "schedule_free", "sam", "decoupled")
+# Factors of sums and products, as the numbers of turns are, and products by their kinds.
 FACTORS = ("0.5", "-0.5", "b", "-b", "(1 - b)", "lr*b", "rows", "k", "t")
-"""Numbers that sums and products have as factors, as those of the turns of loops are."""
-PRODUCTS = {
-    ELEM: ("({0}@{1}^T)@g", "g@({0}^T@{1})", "({0}@{0}^T)@{1}"),
-    SQUARE: ("{}@{}^T", "{0}@{0}^T", "({0}@{0}^T)@({1}@{1}^T)"),
-    SQUARE_COLS: ("{}^T@{}", "{0}^T@{0}"),
-    THIN: ("{0}^T@({1}@identity(cols x r))",),
-}
+PRODUCTS = {ELEM: ("({0}@{1}^T)@g", "g@({0}^T@{1})", "({0}@{0}^T)@{1}"), SQUARE_COLS: ("{0}^T@{1}", "{0}^T@{0}")}
+PRODUCTS |= {SQUARE: ("{0}@{1}^T", "{0}@{0}^T", "({0}@{0}^T)@({1}@{1}^T)"), THIN: ("{0}^T@({1}@identity(cols x r))",)}
 DRAWS = {ELEM: "{}()", ROW: "{}(per row)", COL: "{}(per col)", THIN: "{}(cols x r)", SHORT: "{}(r)"}
 
 
@@ -189,18 +185,16 @@ class Maker:
             self._loop()
         for state in todo:
             self._set(state)
-        is_product = self.style == "matrices" and rng.random() < 0.5
-        value = Node("w - lr*{}", (self._product(ELEM) if is_product else self.make(ELEM, self.size),))
-        self._cases("w'", value, ELEM)
+        term = self._product(ELEM) if self.style == "matrices" and rng.random() < 0.5 else self.make(ELEM, self.size)
+        self._cases("w'", Node("w - lr*{}", (term,)), ELEM)
 
     def _name(self, letter: str = "a") -> str:
         self.count += 1
         return f"{letter}{self.count}"
 
     def _local(self, kind: str) -> None:
-        rng = self.rng
+        rng, name = self.rng, self._name()
         chance = rng.random()
-        name = self._name()
         if chance < 0.15 and kind in DRAWS and self.style != "eval":
             draw = DRAWS[kind].format(rng.choice(("normal", "uniform", "rademacher")))
             timing = f" {rng.choice(TIMINGS)}" if self.with_timings and rng.random() < 0.5 else ""
@@ -217,8 +211,7 @@ class Maker:
 
     def _cases(self, name: str, value: Node, kind: str) -> None:
         """One line, or several of which one holds."""
-        chance = self.rng.random()
-        if chance < 0.75:
+        if self.rng.random() < 0.75:
             self.lines.append(Line(f"  {name} = ", value))
             return
         by_time = self.with_timings and self.rng.random() < 0.7
@@ -246,16 +239,14 @@ class Maker:
 
     def _loop(self, depth: int = 0) -> None:
         rng = self.rng
-        with_products = self.style == "matrices" and rng.random() < 0.7
-        of = [*PRODUCTS] if with_products else [*self.kinds, TENSOR, HOST]
+        of = [*PRODUCTS] if self.style == "matrices" and rng.random() < 0.7 else [*self.kinds, TENSOR, HOST]
         kinds = [rng.choice(of) for _ in range(rng.randint(1, 2))]
         carried = [self._name("x") for _ in kinds]
         for name, kind in zip(carried, kinds, strict=True):
             start = self.make(rng.choice((kind, kind, HOST)), 1)
             self.lines.append(Line(f"  {name} = ", start))
         index = self._name("i")
-        before = {kind: list(names) for kind, names in self.known.items()}
-        held = {kind: list(names) for kind, names in self.conditions.items()}
+        before, held = ({kind: [*own] for kind, own in x.items()} for x in (self.known, self.conditions))
         self.lines.append(Line(f"  repeat {rng.choice(('2', '3', 'k', 'k + 1', '1'))} as {index}:"))
         self.known[HOST].append(index)
         self.turns.append(index)
@@ -292,7 +283,7 @@ class Maker:
 
     def _product(self, kind: str) -> Node:
         text = self.rng.choice(PRODUCTS[kind])
-        return Node(text, (self._leaf(ELEM), self._leaf(ELEM))[: 1 + ("{1}" in text or "{}" in text)])
+        return Node(text, (self._leaf(ELEM), self._leaf(ELEM))[: 1 + ("{1}" in text)])
 
     def _factor(self) -> str:
         """A number that is known before a sweep, in loops often that of a turn."""
