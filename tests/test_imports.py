@@ -113,6 +113,7 @@ LAYERS: dict[str, list[str]] = {
         "stage_device",
         "stage_run",
         "staged_table",
+        "joint",
         "staged_runner",
     ],
     "optgen.execute.cpu": [

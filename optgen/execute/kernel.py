@@ -86,3 +86,11 @@ def smallest_first(kernel: LoadedKernel, members: list[int], params: Sequence[Te
     if kernel.native.shared or kernel.native.sweeps < 2:
         return members
     return sorted(members, key=lambda i: params[i].size)
+
+
+def difference(a: LoadedKernel, b: LoadedKernel) -> str:
+    """The flags and storages in which the variants of two kernels differ."""
+    words = []
+    for x, y in ((a.variant.flags, b.variant.flags), (a.variant.storage, b.variant.storage)):
+        words += [f"{name} is {x.get(name)} and {y.get(name)}" for name in {**x, **y} if x.get(name) != y.get(name)]
+    return ", ".join(words)

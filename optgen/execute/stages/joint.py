@@ -14,11 +14,11 @@ import numpy as np
 
 from optgen.axes import When
 from optgen.execute.buffers import Array, Tensor
+from optgen.execute.kernel import difference
 from optgen.execute.stages.stage_device import DeviceMemory, StageDevice
 from optgen.execute.stages.stage_run import MembersRun, array_places, memory_of
 from optgen.execute.stages.staged_kernel import LoadedPlan
 from optgen.execute.stages.staged_table import StagedTable, Update
-from optgen.execute.tensors.checks import difference
 from optgen.stages.plan import Plan, StageArray
 from optgen.stages.rounds import Round, are_same, rounds
 
@@ -43,7 +43,7 @@ class _Member:
 
 
 @dataclass(frozen=True)
-class _Schedule:
+class _ReadyRounds:
     """The runs of each round, with their members; `blocks` keep memory alive."""
 
     rounds: Sequence[Sequence[tuple[MembersRun, Sequence[_Member]]]]
@@ -55,7 +55,7 @@ class JointUpdates:
 
     def __init__(self, tables: Sequence[StagedTable], device: StageDevice) -> None:
         self._tables, self._device = tables, device
-        self._schedules: dict[Hashable, _Schedule] = {}
+        self._schedules: dict[Hashable, _ReadyRounds] = {}
 
     def rounds(self, counts: Array) -> list[list[Update]]:
         """The updates of each round; `counts` are the update counts of all parameters, these updates included.
@@ -77,7 +77,7 @@ class JointUpdates:
 
     # ------------------------------------------------------------ schedules
 
-    def _scheduled(self, due: Iterable[Iterable[tuple[Any, bool]]], counts: Array) -> _Schedule:
+    def _scheduled(self, due: Iterable[Iterable[tuple[Any, bool]]], counts: Array) -> _ReadyRounds:
         memory = _KeptMemory(self._device)
         members = []
         for table, each in zip(self._tables, due, strict=True):
@@ -95,7 +95,7 @@ class JointUpdates:
                 key = "all" if like.is_joint else k if x.rounds[r].has_calls else id(x.loaded)
                 together.setdefault(key, []).append(x)
             found.append([(self._run(own, r), own) for own in together.values() if own[0].rounds[r].plan.stages])
-        return _Schedule([parts for parts in found if parts], memory.blocks)
+        return _ReadyRounds([parts for parts in found if parts], memory.blocks)
 
     def _run(self, members: Sequence[_Member], r: int) -> MembersRun:
         first, own = members[0], members[0].rounds[r]

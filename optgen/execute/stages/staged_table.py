@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,8 @@ class StagedTable:
         self._values: dict[str, Any] = {}
         self.seed = 0
         self.gradients = np.zeros((len(self.members), kernel.variant.gradients), np.uintp)
-        self._runs: dict[tuple[int, frozenset[Timing], bool], MembersRun] = {}
+        self._varies = bool(kernel.timings) or kernel.starts
+        self._runs: dict[Hashable, MembersRun] = {}
         self.known = (0, 0)  # count changes of values and seed, and of gradients
         self._each: dict[int, dict[str, float | None]] = {}  # the values of a parameter, while they are known
 
@@ -120,8 +121,10 @@ class StagedTable:
         """The updates of the members; `counts` are the update counts of all parameters, these updates included."""
         found = []
         for k, i in enumerate(self.members):
-            count, values, gradients = int(counts[i]), self.values_of(i), self.gradients[k : k + 1]
-            run = self._run(k, i, count)
+            count, gradients = int(counts[i]), self.gradients[k : k + 1]
+            values = self._each.get(i) or self.values_of(i)
+            key = (k, *self.due(i, count)) if self._varies else k
+            run = self._runs.get(key) or self._new_run(key, i, count)
             found.append(Update(run, i, self.kernel, values, [count], self.seed, gradients, self.known))
         return found
 
@@ -149,13 +152,10 @@ class StagedTable:
         own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
         return RunMember(self._params[i], {**own, **kept}, self._ids[i], self.values_of(i))
 
-    def _run(self, k: int, i: int, count: int) -> MembersRun:
+    def _new_run(self, key: Hashable, i: int, count: int) -> MembersRun:
         due, first = self.due(i, count)
-        key = k, due, first
-        if key not in self._runs:
-            plan = self.kernel.plan(due, first=first)
-            member = self.member(i, {})
-            self._runs[key] = MembersRun(plan, self.kernel.native, [member], self.kernel.variant.matmul, self._device)
+        plan, matmul = self.kernel.plan(due, first=first), self.kernel.variant.matmul
+        self._runs[key] = MembersRun(plan, self.kernel.native, [self.member(i, {})], matmul, self._device)
         return self._runs[key]
 
 

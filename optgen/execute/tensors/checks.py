@@ -9,7 +9,7 @@ from typing import Any
 from optgen.diagnostics import suggest
 from optgen.execute import buffers
 from optgen.execute.buffers import Tensor
-from optgen.execute.kernel import LoadedKernel
+from optgen.execute.kernel import LoadedKernel, difference
 from optgen.execute.protocols import Device
 from optgen.model import Optimizer
 
@@ -45,14 +45,6 @@ def check_inputs(
             buffers.check(t, dtype, p.shape, "its parameter")
         tensors[name] = found
     return tensors
-
-
-def difference(a: LoadedKernel, b: LoadedKernel) -> str:
-    """The flags and storages in which the variants of two kernels differ."""
-    words = []
-    for x, y in ((a.variant.flags, b.variant.flags), (a.variant.storage, b.variant.storage)):
-        words += [f"{name} is {x.get(name)} and {y.get(name)}" for name in {**x, **y} if x.get(name) != y.get(name)]
-    return ", ".join(words)
 
 
 def check_shared_values(name: str, groups: Mapping[LoadedKernel, list[int]]) -> None:
