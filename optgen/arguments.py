@@ -255,7 +255,9 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
         raise ValueError(f"{optimizer.name}: '{param.name}' must be in {param.interval}, not {x!r}")
     if math.isnan(value):
         raise ValueError(f"{optimizer.name}: '{param.name}' must be a number, not NaN")
-    return None if param.zero_off and value == 0 else value + 0.0  # -0 + 0 is 0; bounds rely on that
+    if value == 0:
+        return None if param.zero_off else 0.0  # for -0, too: bounds rely on that
+    return value
 
 
 def check_given(optimizer: Optimizer, names: Iterable[str], given: Mapping[str, Any]) -> None:
