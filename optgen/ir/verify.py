@@ -6,7 +6,9 @@ from typing import get_args
 
 from optgen import ir
 from optgen.axes import COLS, ELEMENTS, ROWS, Axes, Kind, When
+from optgen.functions.matrices import MATRIX_FUNCTIONS
 from optgen.functions.table import EXPANSIONS
+from optgen.groups import LineGroup
 from optgen.ir import Buffer, Instr, Kernel, Phase, Type, Value
 from optgen.model import DIMENSIONS, PER_PARAMETER
 
@@ -20,6 +22,9 @@ PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
     "col": (Kind.COL,),
     "sweep": (Kind.ELEM,),
 }
+
+
+_MATRIX_OPS = get_args(ir.MatrixOp)
 
 
 class InvalidKernel(AssertionError):
@@ -49,6 +54,9 @@ class _Rules:
         self.kernel = kernel
         self.buffers = {b.name: b for b in kernel.buffers}
         self.known: dict[str, Type] = {}
+        self.ids: set[str] = set()
+        """The names of all values so far, those of turns included."""
+        self.turns: set[str] = set()
         self.stored: set[str] = set()
 
     def begin(self, phase: Phase) -> None:
@@ -67,7 +75,8 @@ class _Rules:
     def check(self, instr: Instr) -> None:
         op = instr.op
         for v in ir.operands(op):
-            _check(self.known.get(v.id) == v.type, "an operand is not defined before, or with another type")
+            known = self.known.get(v.id)
+            _check(known is v.type or known == v.type, "an operand is not defined before, or with another type")
             _check(not v.type.is_element or v.id in self.defined_here, "an operand is an element of another phase")
             _check(v.id not in self.reduced_here, "an operand is a reduction that this phase has not completed")
         if isinstance(op, ir.Load | ir.Store):
@@ -102,13 +111,23 @@ class _Rules:
         for start, take, give, result in zip(loop.starts, region.takes, region.gives, region.results, strict=True):
             _check(take.type == result.type, "a result of another type than what the turns take")
             _check(all(_fits(x.type, take.type) for x in (start, give)), "a turn takes what it is not given")
+        _check(loop.index not in self.turns, "another loop calls the number of its turn the same")
+        self.turns |= {loop.index} - {""}
+        self.name(*region.takes)
         before = dict(self.known)
         self.known |= {v.id: v.type for v in region.takes}
         self.defined_here |= {v.id for v in region.takes}
         self.check_all(region.instrs)
         _check(all(self.known.get(v.id) == v.type for v in region.gives), "gives what is not defined")
+        self.name(*region.results)
         self.known = before | {v.id: v.type for v in region.results}
         self.defined_here |= {v.id for v in region.results}
+
+    def name(self, *values: Value) -> None:
+        """Have names for values, which no others have, be it in turns of other loops."""
+        for v in values:
+            _check(v.id not in self.ids, "defined twice")
+            self.ids.add(v.id)
 
     def check_result(self, instr: Instr) -> None:
         result = instr.result
@@ -122,7 +141,7 @@ class _Rules:
         at = instr.op.x.type.kind if isinstance(instr.op, ir.Reduce) else result.type.kind
         free = isinstance(instr.op, ir.Const | ir.IntConst)
         _check(free or at in PHASE_KINDS[self.phase.kind], "a value of a kind that this phase does not hold")
-        _check(result.id not in self.known, "defined twice")
+        self.name(result)
         self.known[result.id] = result.type
         if isinstance(instr.op, ir.Reduce) and self.phase.kind != "update":
             self.reduced_here.add(result.id)
@@ -146,6 +165,8 @@ def held_type(buffer: Buffer, compute: ir.DType) -> Type:
 
 def result_type(op: ir.Op, wanted: ir.DType) -> Type:
     """The type of an operation's result. `wanted` is the dtype of a constant. The type of a load is `held_type`."""
+    if isinstance(op, _MATRIX_OPS):
+        return matrix_type(op, wanted)
     args = tuple(ir.operands(op))
     shape = ir.joined(*(v.type for v in args))
     dtypes = {v.type.dtype for v in args}
@@ -188,12 +209,9 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.Lookup(table=table):
             _check(len(table.values) in (8, 16, 32) and dtypes == {"i32"}, "8, 16 or 32 entries, numbered by an i32")
             return shape.of("f32")
-        case _ if isinstance(op, get_args(ir.MatrixOp)):
-            return matrix_type(op, wanted)
-    for cls, to in CONVERSIONS.items():
-        if isinstance(op, cls):
-            _check(args[0].type.dtype in to, f"converts {' and '.join(to)} only")
-            return shape.of(to[args[0].type.dtype])
+    if (to := CONVERSIONS.get(type(op))) is not None:
+        _check(args[0].type.dtype in to, f"converts {' and '.join(to)} only")
+        return shape.of(to[args[0].type.dtype])
     _check(len(dtypes) == 1 and dtypes <= {"f32", "f64"}, "operands must be of one floating dtype")
     return shape.of(args[0].type.dtype)
 
@@ -227,9 +245,40 @@ def matrix_type(op: ir.Op, wanted: ir.DType) -> Type:
             return Type((group,), "f64")
         case ir.Get(known=known):
             return Type((), "f64", known)
-        case ir.ArrayCall(type=own) | ir.Keep(type=own):
+        case ir.ArrayCall(type=own):
+            found = _called_axes(op)
+            _check((found[::-1] if op.turned else found) == own.axes, "a result of other dimensions than the call's")
+            return own
+        case ir.Keep(type=own):
             return own
     raise InvalidKernel("no result")
+
+
+def _called_axes(call: ir.ArrayCall) -> Axes:
+    """The dimensions of what a call computes of its operands."""
+    _check(len(call.args) == len(call.transposed), "not as many operands as are transposed or not")
+    args = [v.type.axes[::-1] if turned else v.type.axes for v, turned in zip(call.args, call.transposed, strict=True)]
+    match call.function, args:
+        case "product", [a, b]:
+            _check(a[-1:] == b[:1] and len(a + b) > 2, "no product of these dimensions")
+            return a[:-1] + b[1:]
+        case "transpose", [a]:
+            return a[::-1]
+        case "spread", [(LineGroup(lines=lines),)]:
+            return (lines,)
+        case "sum" | "mean" | "max" | "min", [a]:
+            group = call.type.group
+            _check(group is not None and a == (group.lines,), "reduces the rows or columns of groups")
+            return call.type.axes
+        case "identity", []:
+            return call.type.axes
+    what = MATRIX_FUNCTIONS.get("diag" if call.function == "diagonal" else call.function)
+    if what is None or len(args) + len(call.numbers) != len(what.needs):
+        raise InvalidKernel("no call of these operands")
+    for need, axes in zip(what.needs, args, strict=False):
+        _check(need != "a square matrix" or (len(axes) == 2 and axes[0] == axes[1]), "the operand is not square")
+    _check(call.function != "solve" or args[0][1:] == args[1][:1], "solves for other dimensions")
+    return what.axes(*args)
 
 
 def _array(axes: Axes, dtype: ir.DType) -> Type:

@@ -53,6 +53,7 @@ def plan(
     exact = {b.name for b in whole.buffers if _is_exact(b, whole.compute)}
     grouped = {b.name for b in whole.buffers if b.group is not None and not b.entries}
     kernel, symmetric = oriented(whole, exact | grouped)
+    verify(kernel)
     observe("orient", kernel)
     planner = _Planner(kernel, symmetric, variant, exact)
     stages = planner.plan()

@@ -53,7 +53,7 @@ class _Whole(SpecLowering):
         super().__init__(optimizer, variant, program, own, starts)
         self.numbers = itertools.count()
         self.used: set[str] = set()
-        """The names of values that were loaded."""
+        """The names that values were given."""
         self.known = infer_values(program, base_names(optimizer, program.states), never)
         self.states = {s.name: kind_of(s) for s in program.states}
         self.exprs: dict[str, Expr] = {}
@@ -165,9 +165,9 @@ class _Whole(SpecLowering):
         """Values of groups meet other ones as they are repeated for rows or columns."""
         values = tuple(ir.operands(op))
         groups = {g for v in values if (g := v.type.group)}
-        if id is not None and id in self.used:
-            id = f"{id}.{self.fresh()}"  # in a turn, and again behind the loop
-        self.used |= {id} if id is not None else set()
+        if id is not None:
+            id = self.unused(id)
+            self.used.add(id)
         if groups and not isinstance(op, ir.Spread) and {v.type.axes for v in values if v.type.axes} != {(*groups,)}:
             op = ir.with_operands(op, lambda v: self.spread(v) if v.type.group else v)
         made = super().emit(op, id, wanted=wanted)
@@ -176,10 +176,16 @@ class _Whole(SpecLowering):
         return made
 
     def rename(self, value: Value, id: str) -> Value:
-        named = super().rename(value, id)
+        named = super().rename(value, self.unused(id))
+        if named != value:
+            self.used.add(named.id)
         if value.id in self.apart:
             self.apart[named.id] = self.apart[value.id]
         return named
+
+    def unused(self, id: str) -> str:
+        """A name, or another one for what is computed in a turn, and again behind the loop."""
+        return f"{id}.{self.fresh()}" if id in self.used else id
 
     def spread(self, x: Value) -> Value:
         """A value of groups, repeated for rows or columns. Conditions are those of what is compared, as no array holds

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import optgen
 from optgen import ir
+from optgen.axes import Axis
 from optgen.execute.buffers import numpy_dtype
 from optgen.ir import Instr, Kernel, Value, Variant
 from optgen.ir.interp import TensorUpdate
 from optgen.ir.text import to_text
 from optgen.ir.verify import InvalidKernel, verify
+from optgen.stages import build
 from optgen.stages.lower import build_whole
+from optgen.stages.orient import oriented
 from tests.compiler import whole
 from tests.compiler.test_stages import DRAWN, MODES, MUON, SPECS, values_of
 from tests.sweeps import swept
@@ -90,9 +94,87 @@ def test_a_value_of_a_turn_is_not_known_behind_the_loop() -> None:
         verify(changed(kernel, (*kernel.phases[0].instrs, late)))
 
 
+def test_values_and_turns_have_names_of_their_own() -> None:
+    kernel, region = muon(), region_of(muon())
+    (y,) = region.takes
+    with pytest.raises(InvalidKernel, match="defined twice"):  # behind the loop, as in its turns
+        again = Instr(Value("A", y.type), ir.Neg(region.results[0]))
+        verify(changed(kernel, (*kernel.phases[0].instrs, again)))
+    (loop,) = (i.op for i in kernel.instrs() if isinstance(i.op, ir.Repeat))
+    outer = replace(region, instrs=(Instr(None, replace(loop, index="i", starts=(y,))), *region.instrs))
+    nested = replace(loop, index="i", region=outer)
+    instrs = (replace(x, op=nested) if x.op is loop else x for x in kernel.phases[0].instrs)
+    with pytest.raises(InvalidKernel, match="another loop calls the number of its turn the same"):
+        verify(changed(kernel, tuple(instrs)))
+
+
 def test_a_loop_of_no_turn_gives_what_it_starts_with() -> None:
     rule = optgen.load(MUON, turns=0)
     w, g = np.ones((2, 3), np.float32), np.ones((2, 3), np.float32)
     own = {"w": w, "grad": g, "m": np.zeros_like(w)}
     update = TensorUpdate(own, values_of(rule, w.shape) | {"step": 1.0}, 1)
     assert whole.difference(rule.spec, rule.variant(w.shape), [update], 1, update.hyper) is None
+
+
+# ---------------------------------------------------------------- kernels whose values have one orientation
+
+CALLS = """\
+optimizer Calls "a call of each form"
+require rank >= 2 "matrices"
+update:
+  L  = g@g^T + identity(rows)
+  d  = diag(L)
+  y  = solve(L, d)
+  Q  = orthonormal(inverse_root(L, 2))
+  s  = sum(g^2, per axis 1)
+  w' = w - lr*(Q@L)@g - trace(L)*y - s
+"""
+
+
+def oriented_calls() -> Kernel:
+    return oriented(build_whole(optgen.parse(CALLS), Variant({}), (), first=False), ())[0]
+
+
+def with_call(kernel: Kernel, of: str, **parts: Any) -> Kernel:
+    """The kernel with another one in the place of the first call of a function. Its result has the type of the call."""
+
+    def other(instr: Instr) -> Instr:
+        call = replace(instr.op, **parts)  # type: ignore[type-var]
+        assert isinstance(call, ir.ArrayCall) and instr.result is not None
+        return Instr(replace(instr.result, type=call.type), call)
+
+    found = [*kernel.phases[0].instrs]
+    k = next(k for k, i in enumerate(found) if isinstance(i.op, ir.ArrayCall) and i.op.function == of)
+    return changed(kernel, (*found[:k], other(found[k]), *found[k + 1 :]))
+
+
+def type_of(*axes: Axis, dtype: ir.DType = "f32") -> ir.Type:
+    return ir.Type(axes, dtype)
+
+
+@pytest.mark.parametrize(
+    ("function", "parts", "message"),
+    [
+        ("product", {"transposed": (False, False)}, "no product of these dimensions"),
+        ("product", {"transposed": (True, False)}, "a result of other dimensions"),
+        ("product", {"transposed": (False,)}, "not as many operands"),
+        ("diagonal", {"type": type_of("cols", dtype="f64")}, "a result of other dimensions"),
+        ("solve", {"type": type_of("rows", "cols")}, "a result of other dimensions"),
+        ("orthonormal", {"type": type_of("rows", "cols"), "turned": True}, "a result of other dimensions"),
+        ("inverse_root", {"numbers": ()}, "no call of these operands"),
+        ("trace", {"function": "nothing"}, "no call of these operands"),
+        ("sum", {"type": type_of("rows", dtype="f64")}, "reduces the rows or columns of groups"),
+        ("spread", {"type": type_of("rows", dtype="f64")}, "a result of other dimensions"),
+    ],
+)
+def test_operands_fit_their_call(function: str, parts: dict[str, Any], message: str) -> None:
+    kernel = verify(oriented_calls())
+    with pytest.raises(InvalidKernel, match=message):
+        verify(with_call(kernel, function, **parts))
+
+
+def test_what_is_planned_was_verified_in_its_orientation(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = with_call(oriented_calls(), "product", transposed=(False, False))
+    monkeypatch.setattr(build, "oriented", lambda kernel, exact: (broken, set()))
+    with pytest.raises(InvalidKernel, match="no product"):
+        build.plan(optgen.parse(CALLS), Variant({}), (), first=False)

@@ -12,7 +12,8 @@ import optgen
 from optgen import pipeline
 from optgen.execute.stages import calls
 from optgen.execute.stages.staged_table import is_due
-from optgen.ir import Variant
+from optgen.ir import Value, Variant, interp
+from optgen.ir.expand import Emitter
 from optgen.ir.interp import TensorUpdate
 from optgen.model import Timing
 from optgen.stages.interp import CallFunction, interpret_plan
@@ -46,12 +47,28 @@ def matrix_call(function: str, operands: Sequence[Array], numbers: Sequence[floa
     return out
 
 
+def weighted(factors: Sequence[float], x: Array, y: Array) -> Array:
+    """alpha*x + beta*y, as a kernel computes it that reads both arrays: the factors are rounded to their dtype."""
+
+    def terms(b: Emitter, alpha: Value, beta: Value, x: Value, y: Value) -> Value:
+        if x.type.dtype == "f32":
+            alpha, beta = b.convert(alpha), b.convert(beta)
+        return b.add(b.mul(alpha, x), b.mul(beta, y))
+
+    found: Array = interp.call(terms, *map(np.float64, factors), interp.flushed(x), interp.flushed(y))
+    return found
+
+
 def stage_call(stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
     """The same of a stage, whose operands and result are as they are stored."""
     if stage.function in GROUPED:
         calls.call(stage, operands, numbers, out)
         return
     arrays = [x.swapaxes(-1, -2) if of.transposed else x for of, x in zip(stage.operands, operands, strict=True)]
+    if stage.function == "product" and len(arrays) > 2:
+        *factors, added = arrays
+        out[...] = weighted(numbers, matrix_call("product", factors, (), out.shape), added)
+        return
     if stage.function == "transpose":
         out[...] = arrays[0].swapaxes(-1, -2)
         return
@@ -73,7 +90,7 @@ def update_by_stages(
     seed: int, call: CallFunction = stage_call,
 ) -> None:  # fmt: skip
     """An update by the stages, in place."""
-    plan = pipeline.stages(spec, variant, _due(spec, count, values), first=count == 1, folds=call is not stage_call)
+    plan = pipeline.stages(spec, variant, _due(spec, count, values), first=count == 1)
     interpret_plan(plan, tensors, call, last_two=spec.last_two, seed=seed)
 
 

@@ -33,6 +33,10 @@ STYLES = ("plain", "plain", "shared", "matrices", "matrices", "loops", "loops", 
 TIMINGS = ("every 2", "every 2 from 1", "every k", "every 3 from 2", "every k from 1")
 GUARDS = ("f", "not f", "big", "c == 'x'", "f and big")
 TRANSFORMS = ("centralize", "cautious", "ema", "lookahead(k = 2)", "grokfast", "schedule_free", "sam", "decoupled")
+# Factors of sums and products, as the numbers of turns are, and products by their kinds.
+FACTORS = ("0.5", "-0.5", "b", "-b", "(1 - b)", "lr*b", "rows", "k", "t")
+PRODUCTS = {ELEM: ("({0}@{1}^T)@g", "g@({0}^T@{1})", "({0}@{0}^T)@{1}"), SQUARE_COLS: ("{0}^T@{1}", "{0}^T@{0}")}
+PRODUCTS |= {SQUARE: ("{0}@{1}^T", "{0}@{0}^T", "({0}@{0}^T)@({1}@{1}^T)"), THIN: ("{0}^T@({1}@identity(cols x r))",)}
 DRAWS = {ELEM: "{}()", ROW: "{}(per row)", COL: "{}(per col)", THIN: "{}(cols x r)", SHORT: "{}(r)"}
 
 
@@ -84,7 +88,7 @@ class Maker:
     """Makes a spec.
 
     `known` are the names of each kind that the next line may read, and `conditions` those of conditions. `set_here` are
-    the states that a section sets.
+    the states that a section sets, and `turns` the numbers of the turns of loops around a line.
     """
 
     rng: random.Random
@@ -102,11 +106,12 @@ class Maker:
     states: dict[str, str] = field(default_factory=dict)
     histories: list[str] = field(default_factory=list)
     set_here: list[str] = field(default_factory=list)
+    turns: list[str] = field(default_factory=list)
 
     def spec(self) -> Spec:
         rng = self.rng
         self.style = rng.choice(STYLES)
-        self.with_loops = self.style == "loops" or rng.random() < 0.2
+        self.with_loops = self.style == "loops" or rng.random() < (0.4 if self.style == "matrices" else 0.2)
         self.with_timings = self.style == "timings" or (self.style in ("matrices", "loops") and rng.random() < 0.3)
         self.kinds = [TENSOR, ROW, COL, ELEM, ELEM]
         self.kinds += [SQUARE, SQUARE_COLS, THIN, SHORT] if self.style == "matrices" else []
@@ -180,32 +185,33 @@ class Maker:
             self._loop()
         for state in todo:
             self._set(state)
-        value = Node("w - lr*{}", (self.make(ELEM, self.size),))
-        self._cases("w'", value, ELEM)
+        term = self._product(ELEM) if self.style == "matrices" and rng.random() < 0.5 else self.make(ELEM, self.size)
+        self._cases("w'", Node("w - lr*{}", (term,)), ELEM)
 
     def _name(self, letter: str = "a") -> str:
         self.count += 1
         return f"{letter}{self.count}"
 
     def _local(self, kind: str) -> None:
-        chance = self.rng.random()
-        name = self._name()
+        rng, name = self.rng, self._name()
+        chance = rng.random()
         if chance < 0.15 and kind in DRAWS and self.style != "eval":
-            draw = DRAWS[kind].format(self.rng.choice(("normal", "uniform", "rademacher")))
-            timing = f" {self.rng.choice(TIMINGS)}" if self.with_timings and self.rng.random() < 0.5 else ""
+            draw = DRAWS[kind].format(rng.choice(("normal", "uniform", "rademacher")))
+            timing = f" {rng.choice(TIMINGS)}" if self.with_timings and rng.random() < 0.5 else ""
             self.lines.append(Line(f"  {name} = ", Node(draw), timing))
         elif chance < 0.3 and kind in (TENSOR, ROW, COL, ELEM):
             self.lines.append(Line(f"  {name} = ", self._condition(kind)))
             self.conditions.setdefault(kind, []).append(name)
             return
+        elif self.style == "matrices" and chance < 0.6 and kind in self.known:
+            self._cases(name, self._sum(rng.choice(self.known[kind]), kind, "b", self.size), kind)
         else:
             self._cases(name, self.make(kind, self.size), kind)
         self.known.setdefault(kind, []).append(name)
 
     def _cases(self, name: str, value: Node, kind: str) -> None:
         """One line, or several of which one holds."""
-        chance = self.rng.random()
-        if chance < 0.75:
+        if self.rng.random() < 0.75:
             self.lines.append(Line(f"  {name} = ", value))
             return
         by_time = self.with_timings and self.rng.random() < 0.7
@@ -224,7 +230,7 @@ class Maker:
         elif state in self.histories:
             value = self.make(kind, self.size - 1)
         else:
-            value = Node(f"b*{state} + {{}}", (self.make(kind, self.size),))
+            value = self._sum(state, kind, "b", self.size)
         if self.with_timings and self.rng.random() < 0.3 and state not in self.histories:
             self.lines.append(Line(f"  {state}' = ", value, f" {self.rng.choice(TIMINGS)}"))
         else:
@@ -233,16 +239,17 @@ class Maker:
 
     def _loop(self, depth: int = 0) -> None:
         rng = self.rng
-        kinds = [rng.choice([*self.kinds, TENSOR, HOST]) for _ in range(rng.randint(1, 2))]
+        of = [*PRODUCTS] if self.style == "matrices" and rng.random() < 0.7 else [*self.kinds, TENSOR, HOST]
+        kinds = [rng.choice(of) for _ in range(rng.randint(1, 2))]
         carried = [self._name("x") for _ in kinds]
         for name, kind in zip(carried, kinds, strict=True):
             start = self.make(rng.choice((kind, kind, HOST)), 1)
             self.lines.append(Line(f"  {name} = ", start))
         index = self._name("i")
-        before = {kind: list(names) for kind, names in self.known.items()}
-        held = {kind: list(names) for kind, names in self.conditions.items()}
+        before, held = ({kind: [*own] for kind, own in x.items()} for x in (self.known, self.conditions))
         self.lines.append(Line(f"  repeat {rng.choice(('2', '3', 'k', 'k + 1', '1'))} as {index}:"))
         self.known[HOST].append(index)
+        self.turns.append(index)
         for name, kind in zip(carried, kinds, strict=True):
             self.known.setdefault(kind, []).extend([name, name])
         if rng.random() < 0.5:
@@ -252,14 +259,36 @@ class Maker:
         if depth == 0 and rng.random() < 0.2:
             self._loop(1)
         for name, kind in zip(carried, kinds, strict=True):
-            self.lines.append(Line(f"    {name}' = ", Node(f"0.5*{name} + {{}}", (self.make(kind, self.size - 1),))))
+            self.lines.append(Line(f"    {name}' = ", self._sum(name, kind, "0.5", self.size - 1)))
             self.known[kind].append(f"{name}'")
         self.lines.append(Line("  end"))
+        self.turns.pop()
         self.known, self.conditions = before, held
         for name, kind in zip(carried, kinds, strict=True):
             self.known.setdefault(kind, []).append(f"{name}'")
 
     # ------------------------------------------------------------ expressions
+
+    def _sum(self, name: str, kind: str, factor: str, depth: int) -> Node:
+        """What a value becomes: a part of it and an expression, or a product, each times a number."""
+        rng = self.rng
+        is_product = self.style == "matrices" and kind in PRODUCTS and rng.random() < 0.7
+        term = self._product(kind) if is_product else self.make(kind, depth)
+        if rng.random() < 0.3:
+            return Node(f"{factor}*{name} + {{}}", (term,))
+        if is_product and rng.random() < 0.5:  # what is not written here
+            name = rng.choice([x for x in self.known[kind] if x not in (name, "grad")] or [name])
+        first, second = self._factor(), self._factor()
+        return Node(rng.choice((f"{first}*{name} + {second}*{{}}", f"{{}}*{second} - {first}*{name}")), (term,))
+
+    def _product(self, kind: str) -> Node:
+        text = self.rng.choice(PRODUCTS[kind])
+        return Node(text, (self._leaf(ELEM), self._leaf(ELEM))[: 1 + ("{1}" in text)])
+
+    def _factor(self) -> str:
+        """A number that is known before a sweep, in loops often that of a turn."""
+        own = [text.format(x) for x in self.turns for text in ("{}", "0.5*{}", "(1 + {})", "b*{}")]
+        return self.rng.choice(own if own and self.rng.random() < 0.6 else FACTORS)
 
     def make(self, kind: str, depth: int) -> Node:
         """An expression of a kind."""
