@@ -203,7 +203,7 @@ class Maker:
             self.lines.append(Line(f"  {name} = ", self._condition(kind)))
             self.conditions.setdefault(kind, []).append(name)
             return
-        elif self.style == "matrices" and chance < 0.6 and kind in self.known:
+        elif self.style == "matrices" and chance < 0.6 and self.known.get(kind):
             self._cases(name, self._sum(rng.choice(self.known[kind]), kind, "b", self.size), kind)
         else:
             self._cases(name, self.make(kind, self.size), kind)
