@@ -28,17 +28,17 @@ UNIT = Bounds(0.0, 1.0)
 
 def least(*ends: float) -> float:
     """The lowest of some ends."""
-    return min(ends, key=_place)
+    return min(ends, key=_order)
 
 
 def most(*ends: float) -> float:
     """The highest of some ends."""
-    return max(ends, key=_place)
+    return max(ends, key=_order)
 
 
 def is_below(a: float, b: float) -> bool:
     """Whether an end is lower than another."""
-    return _place(a) < _place(b)
+    return _order(a) < _order(b)
 
 
 def is_within(x: Bounds, other: Bounds) -> bool:
@@ -46,7 +46,8 @@ def is_within(x: Bounds, other: Bounds) -> bool:
     return not (is_below(x.low, other.low) or is_below(other.high, x.high))
 
 
-def _place(end: float) -> tuple[float, float]:
+def _order(end: float) -> tuple[float, float]:
+    """What ends are ordered by: of two zeros, by their signs."""
     return end, math.copysign(1.0, end)
 
 

@@ -56,7 +56,8 @@ class _Rules:
         self.known: dict[str, Type] = {}
         self.ids: set[str] = set()
         """The names of all values so far, those of turns included."""
-        self.turns: set[str] = set()
+        self.turns: frozenset[str] = frozenset()
+        """What the loops around an instruction call the numbers of their turns."""
         self.stored: set[str] = set()
 
     def begin(self, phase: Phase) -> None:
@@ -111,13 +112,15 @@ class _Rules:
         for start, take, give, result in zip(loop.starts, region.takes, region.gives, region.results, strict=True):
             _check(take.type == result.type, "a result of another type than what the turns take")
             _check(all(_fits(x.type, take.type) for x in (start, give)), "a turn takes what it is not given")
-        _check(loop.index not in self.turns, "another loop calls the number of its turn the same")
-        self.turns |= {loop.index} - {""}
+        around = self.turns
+        _check(loop.index not in around, "a loop around it calls the number of its turn the same")
+        self.turns = around | ({loop.index} - {""})
         self.name(*region.takes)
         before = dict(self.known)
         self.known |= {v.id: v.type for v in region.takes}
         self.defined_here |= {v.id for v in region.takes}
         self.check_all(region.instrs)
+        self.turns = around
         _check(all(self.known.get(v.id) == v.type for v in region.gives), "gives what is not defined")
         self.name(*region.results)
         self.known = before | {v.id: v.type for v in region.results}

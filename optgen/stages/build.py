@@ -97,13 +97,17 @@ class _Planner:
         self._symmetric, self._apart = symmetric, apart
         self.buffers = {b.name: b for b in kernel.buffers}
         self.instrs = {_key(i): i for i in kernel.instrs() if _key(i)}
+        self.turns: set[str] = set()
+        """What loops call the numbers of their turns. Those that follow each other may call them the same."""
         self.counts: dict[str, ir.HostNumber] = {}
-        """The numbers of turns of loops, by what they call the number of a turn."""
+        """How many turns the loop has that fills an array, by the name of that."""
         self.aliases: dict[str, str] = {}
         """What loops carry, by the arrays that it is in: those of what starts them, and of what turns give."""
         for loop in (i.op for i in kernel.instrs() if isinstance(i.op, ir.Repeat)):
             region = loop.region
-            self.counts[loop.index] = loop.count
+            puts = [i.op for i in ir.nested(region.instrs) if isinstance(i.op, ir.Put)]
+            self.turns.add(loop.index)
+            self.counts |= {put.array: loop.count for put in puts if put.turn == loop.index}
             self.aliases |= {v.id: x.id for v, x in zip(region.takes, loop.starts, strict=True)}
             self.aliases |= {v.id: x.id for v, x in zip(region.results, region.gives, strict=True)}
         self.stores = [i.op for i in kernel.instrs() if isinstance(i.op, ir.Store)]
@@ -132,7 +136,7 @@ class _Planner:
                for v in ir.operands(i.op)]  # fmt: skip
         while ids:
             op = self.instrs[ids.pop()].op
-            if isinstance(op, ir.Hyper) and op.name in self.counts:
+            if isinstance(op, ir.Hyper) and op.name in self.turns:
                 return buffer.of
             ids += [v.id for v in ir.operands(op)]
         return buffer.name
@@ -164,7 +168,7 @@ class _Planner:
 
     def _entries(self, put: ir.Put) -> int | str:
         """How many elements an array has that a loop fills: a number, or a name."""
-        count = self.counts[put.turn].expr
+        count = self.counts[put.array].expr
         assert isinstance(count, Name | Number)
         return count.id if isinstance(count, Name) else int(count.value)
 

@@ -105,7 +105,7 @@ def test_values_and_turns_have_names_of_their_own() -> None:
     outer = replace(region, instrs=(Instr(None, replace(loop, index="i", starts=(y,))), *region.instrs))
     nested = replace(loop, index="i", region=outer)
     instrs = (replace(x, op=nested) if x.op is loop else x for x in kernel.phases[0].instrs)
-    with pytest.raises(InvalidKernel, match="another loop calls the number of its turn the same"):
+    with pytest.raises(InvalidKernel, match="a loop around it calls the number of its turn the same"):
         verify(changed(kernel, tuple(instrs)))
 
 
