@@ -13,7 +13,7 @@ from optgen.stages.plan import CallStage, KernelStage, LoopStage, Plan, Stage, S
 @dataclass(frozen=True)
 class Round:
     """Stages that follow each other, and the arrays that no other round needs. `is_joint`: it takes all parameters at
-    once. `before` are the loops of earlier rounds."""
+    once. `before` are the loops of earlier rounds that it reads values of, with those values alone."""
 
     plan: Plan
     is_joint: bool = False
@@ -37,20 +37,32 @@ def rounds(plan: Plan) -> tuple[list[Round], list[StageArray]]:
     crossing = {x.key for x in plan.arrays if x.known is When.SHARED or sum(x.key in keys for keys in needed) > 1}
     for loop in (x for x in plan.walk() if isinstance(x, LoopStage)):
         for carried in loop.carried:  # which array is the last one, the number of turns says
-            crossing |= {*carried} if carried.new in crossing else set()
+            places = {plan.places.get(key, key) for key in carried}
+            crossing |= places if plan.places.get(carried.new, carried.new) in crossing else set()
     kept = [x for x in plan.arrays if x.key in crossing]
     own = [x for x in plan.arrays if x.key not in crossing]
     made: list[Round] = []
-    before: tuple[LoopStage, ...] = ()
+    before: list[LoopStage] = []
     for k, (stages, keys) in enumerate(zip(found, needed, strict=True)):
-        made.append(Round(Plan(stages, tuple(x for x in own if x.key in keys), plan.places), bool(k % 2), before))
-        before += tuple(x for x in stages if isinstance(x, LoopStage))
+        arrays = tuple(x for x in own if x.key in keys)
+        made.append(Round(Plan(stages, arrays, plan.places), bool(k % 2), _read(before, set(_keys(stages)))))
+        before += [x for x in stages if isinstance(x, LoopStage)]
     return made, kept
 
 
-def are_same(a: Sequence[Stage], b: Sequence[Stage]) -> bool:
-    """Whether stages of two plans compute the same."""
-    return list(map(_nameless, a)) == list(map(_nameless, b))
+def _read(before: Sequence[LoopStage], keys: set[str]) -> tuple[LoopStage, ...]:
+    """Loops of earlier rounds, with the values alone that stages read, which need these arrays."""
+    found: list[LoopStage] = []
+    for loop in reversed(before):
+        if own := tuple(x for x in loop.carried if x.new in keys):
+            keys |= {x.start for x in own}  # where there are no turns, the value of an earlier loop
+            found.append(replace(loop, body=(), carried=own))
+    return tuple(reversed(found))
+
+
+def are_same(a: Round, b: Round) -> bool:
+    """Whether rounds of two plans compute the same of the same arrays."""
+    return list(map(_nameless, a.plan.stages)) == list(map(_nameless, b.plan.stages)) and a.before == b.before
 
 
 def _nameless(stage: Stage) -> Stage:

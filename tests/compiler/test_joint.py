@@ -285,3 +285,35 @@ def test_bits_do_not_depend_on_threads() -> None:
     finally:
         optgen.set_num_threads(before)
     assert found[0] == found[1]
+
+
+def test_a_sum_over_variants_that_read_other_loops() -> None:
+    spec = optgen.parse("""\
+optimizer Turned "what is summed comes from another loop, of other turns, in each variant"
+param lr  = 1
+flag  big = rows > 20
+update:
+  X = g
+  Z = g
+  repeat 3:
+    X' = (X@X^T)@X   if big
+    X' = X@(X^T@X)   otherwise
+  end
+  repeat 2:
+    Z' = (Z@Z^T)@Z
+  end
+  Y  = X'   if big
+  Y  = Z'   otherwise
+  s  = norm(Y, over params)
+  w' = w - lr*Y/s
+""")
+    weights, grads = made([(24, 4), (6, 4)]), [0.1 * x for x in made([(24, 4), (6, 4)], 1)]
+    before = [w.copy() for w in weights]
+    optgen.load(spec, "float64").bind(weights, grads)()
+    steps = []
+    for x, turns in zip(grads, (3, 2), strict=True):
+        for _ in range(turns):
+            x = x @ x.T @ x
+        steps.append(x)
+    for w, x, y in zip(weights, before, steps, strict=True):
+        np.testing.assert_allclose(w, x - y / norm(steps), rtol=1e-9, atol=1e-12)

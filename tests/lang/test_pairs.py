@@ -18,8 +18,7 @@ Pair = tuple[str, str]
 
 
 def refused(pairs: Iterator[Pair] | list[Pair], *, parsed: bool) -> dict[Pair, str]:
-    """The pairs that are refused, with the first message; but for sums over parameters beside products (E303), of which
-    the reference says why."""
+    """The pairs that are refused, with the first message."""
     found: dict[Pair, str] = {}
     for base, transform in pairs:
         try:
@@ -27,8 +26,7 @@ def refused(pairs: Iterator[Pair] | list[Pair], *, parsed: bool) -> dict[Pair, s
             if parsed:
                 optgen.parse(source.text)
         except SpecErrors as errors:
-            if {d.code for d in errors.diagnostics} != {"E303"}:
-                found[base, transform] = errors.diagnostics[0].message
+            found[base, transform] = errors.diagnostics[0].message
         except ValueError as error:
             found[base, transform] = str(error)
     return found

@@ -122,9 +122,7 @@ class JointUpdates:
 
 
 def _share(a: Sequence[Round], b: Sequence[Round]) -> bool:
-    return len(a) == len(b) and all(
-        are_same(x.plan.stages, y.plan.stages) for x, y in zip(a, b, strict=True) if x.is_joint
-    )
+    return len(a) == len(b) and all(are_same(x, y) for x, y in zip(a, b, strict=True) if x.is_joint)
 
 
 class _KeptMemory:

@@ -58,7 +58,7 @@ class MembersRun:
         device: StageDevice,
         before: Sequence[LoopStage] = (),
     ) -> None:
-        """`before` are loops of runs that come before this one in an update."""
+        """`before` are loops of runs that come before this one in an update, with the values that it reads."""
         self.device = device
         self.plan, self.kernels, self.native, self.members = loaded.plan, loaded.kernels, native, members
         self.param = members[0].param
@@ -102,14 +102,13 @@ class MembersRun:
         self._known = (-1, -1)
 
     def _carried_before(self) -> Current:
-        """The arrays of what loops of earlier runs have carried."""
+        """The arrays of what loops of earlier runs have carried, and this one reads."""
         found: Current = {}
         for loop in self._before:
             turns = self._turns[loop]
             for key, new, other in loop.carried:
-                if new in self.members[0].tensors:
-                    last = (new if turns % 2 else other) if turns else key
-                    found[new] = found.get(last) or self.each(last)
+                last = (new if turns % 2 else other) if turns else key
+                found[new] = found.get(last) or self.each(last)
         return found
 
     def each(self, key: str) -> list[Tensor]:
