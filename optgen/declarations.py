@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from optgen.axes import Axes, Dimensioned, When, param_of
 from optgen.diagnostics import Span
-from optgen.expressions import Expr, Name, walk
+from optgen.expressions import Expr, Name, Number, walk
 from optgen.facts import fact
 
 
@@ -134,13 +134,27 @@ class Require:
         return _names(self.condition)
 
 
+NEVER_AGAIN = 2.0**53
+"""More updates than any parameter has."""
+
+
+def is_never(every: Expr) -> bool:
+    """Whether a distance of updates is that of `once`."""
+    return isinstance(every, Number) and every.value == NEVER_AGAIN
+
+
 @dataclass(frozen=True)
 class Timing:
-    """`every k from s`: the updates s, s + k, s + 2k, ... of a parameter, from update k on without `from`."""
+    """`every k from s`: the updates s, s + k, s + 2k, ... of a parameter, from update k on without `from`. `once`: its
+    first update, and the next one after NEVER_AGAIN more."""
 
     every: Expr
     start: Expr | None
     span: Span = field(compare=False)
+
+    @property
+    def is_once(self) -> bool:
+        return is_never(self.every)
 
 
 @dataclass(frozen=True)

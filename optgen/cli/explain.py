@@ -13,7 +13,7 @@ from optgen.model import PHASE, Flags, Optimizer, Timing
 from optgen.symbolic.breaking import broken
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
-from optgen.symbolic.written import expression
+from optgen.symbolic.written import timed
 from optgen.tables import dense_variants, planned, setting_text
 
 MARGIN = "  "
@@ -155,7 +155,7 @@ def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
 
     staged = [flags for flags in dense_variants(optimizer) if optimizer.is_staged(flags)]
     timings = optimizer.timings
-    often = " and ".join(dict.fromkeys(f"'{_timing_text(t)}'" for t in timings))
+    often = " and ".join(dict.fromkeys(f"'{timed(t.every, t.start)}'" for t in timings))
     kinds: list[tuple[str, tuple[Timing, ...], bool]] = [("Stages of a float32 step", (), False)]
     kinds += [(f"Stages of an update with the equations {often}", timings, False)] if timings else []
     kinds += [("Stages of the first update", timings, True)] if optimizer.starts() else []
@@ -189,11 +189,6 @@ def _roofs(optimizer: Optimizer) -> str:
         f"now with {threads} thread{'s' if threads > 1 else ''}: memory limits below {products / memory:.1f} "
         "operations a byte"
     )
-
-
-def _timing_text(timing: Timing) -> str:
-    start = "" if timing.start is None else f" from {expression(timing.start)}"
-    return f"every {expression(timing.every)}{start}"
 
 
 def _by_setting(found: Sequence[tuple[Flags, str]]) -> str:

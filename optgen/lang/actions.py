@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from optgen.declarations import NEVER_AGAIN
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Name, Number, Text
 from optgen.groups import WORDS
@@ -95,6 +96,9 @@ class Actions(ExpressionActions):
     def timing(self, items: list[Any]) -> Timing | None:
         if not items:
             return None
+        if len(items) == 1:
+            span = items[0].span
+            return Timing(Number(NEVER_AGAIN, f"{NEVER_AGAIN:.0f}", span), Number(1.0, "1", span), span)
         every, start = items[1], items[3] if len(items) == 4 else None
         return Timing(every, start, items[0].span.to(span_of(items[-1])))
 

@@ -160,7 +160,9 @@ class LineParser:
         return found
 
     def _timing(self) -> Any:
-        """`every k`, `every k from s` or nothing."""
+        """`every k`, `every k from s`, `once` or nothing."""
+        if self._at("ONCE"):
+            return self._actions.timing([self._take("ONCE")])
         if not self._at("EVERY"):
             return self._actions.timing([])
         items = [self._take("EVERY"), self.expr(SUM)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from optgen.diagnostics import suggest
 from optgen.functions.table import FUNCTIONS
 from optgen.lang.expression_actions import LineError
-from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
+from optgen.lang.syntax import CLAUSES, HEADS, KEYWORDS, TIMINGS, Line, Token
 
 _FORMS = {
     "optimizer": 'optimizer NAME "title"',
@@ -136,9 +136,9 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     if token.type == "EQUAL" and in_expression:
         help = "write '=='" if "CLOSE" in expected else "a line defines one name; '==' compares"
         return LineError("E105", "'=' defines, it does not compare", token.span, help, "conditions")
-    if token.type in ("IF", "OTHERWISE", "EVERY") and "CLOSE" in expected:
+    if token.type in CLAUSES and "CLOSE" in expected:
         help, section = "a timing stands behind the value", "every"
-        if token.type != "EVERY":
+        if token.type not in TIMINGS:
             help = "a guard ends the line and chooses code; to choose a value, write where(condition, a, b)"
             section = "guards"
         return LineError("E105", f"{found} inside brackets", token.span, help, section)
@@ -227,6 +227,7 @@ def _wanted(line: Line, expected: set[str]) -> str:
 
 def _form(line: Line) -> str:
     form = _FORMS.get(line.tokens[0].text)
-    if form is None and any(t.type == "EVERY" for t in line.tokens):
-        return "a timing is 'every k' or 'every k from s', with whole numbers or int params, and a guard may follow it"
+    if form is None and any(t.type in TIMINGS for t in line.tokens):
+        form = "'every k' or 'every k from s', with whole numbers or int params, or 'once'"
+        return f"a timing is {form}, and a guard may follow it"
     return f"write {form}" if form else "an equation is name = value, then 'if FLAG' or 'otherwise' where it has cases"

@@ -32,7 +32,7 @@ from optgen.lang.parts import (
     with_own_functions,
     without_aliases,
 )
-from optgen.lang.syntax import KEYWORDS, MAX_VERSION, Token, read_lines, value_end
+from optgen.lang.syntax import KEYWORDS, MAX_VERSION, TIMINGS, Token, read_lines, value_end
 from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, parts_of, read_use
 from optgen.model import RESERVED_PARAMS
 
@@ -194,7 +194,7 @@ class Splicing:
 
     def _timed(self, use: Use, part: Part, timing: Tokens) -> list[Tokens]:
         """The equations of a used spec, computed at `timing`."""
-        own = next((t for line in part.update for t in line if t.type == "EVERY"), None)
+        own = next((t for line in part.update for t in line if t.type in TIMINGS), None)
         if own and timing:
             raise UseError(f"{_shown(use)} has 'every' in its own equations", timing[0].span, "use it in each update")
         weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
@@ -357,8 +357,8 @@ def _case(line: Tokens, guard: Tokens, rest: Tokens) -> Tokens:
 
 
 def _split_timing(rest: Tokens) -> tuple[Tokens, Tokens]:
-    """The timing behind a use, as `every k from s`, and the guard behind that."""
-    if not rest or rest[0].type != "EVERY":
+    """The timing behind a use, as `every k from s` or `once`, and the guard behind that."""
+    if not rest or rest[0].type not in TIMINGS:
         return (), rest
     end = next((i for i, t in enumerate(rest) if t.type in ("IF", "OTHERWISE")), len(rest))
     return rest[:end], rest[end:]

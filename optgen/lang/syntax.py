@@ -33,7 +33,9 @@ HEADS = (
 """The words that begin a declaration or a section."""
 BLOCKS = ("repeat", "end")
 """The words that begin and end a part of a section."""
-CLAUSES = ("EVERY", "IF", "OTHERWISE")
+TIMINGS = ("EVERY", "ONCE")
+"""The types of tokens with which the timing of an equation begins."""
+CLAUSES = (*TIMINGS, "IF", "OTHERWISE")
 """The types of tokens with which the timing or the guard of an equation begins."""
 KEYWORDS = frozenset((*HEADS, *BLOCKS)) | frozenset(
     [
@@ -49,6 +51,7 @@ KEYWORDS = frozenset((*HEADS, *BLOCKS)) | frozenset(
         "otherwise",
         "as",
         "every",
+        "once",
         "from",
         "none",
         "true",

@@ -187,6 +187,8 @@ class Latex(Renderer):
         return rf"\text{{phase {_escape(name)}}}\colon"
 
     def updates(self, first: str, every: str) -> str:
+        if not every:
+            return f"t = {first}"
         then = rf"2 {every}" if first == every and not every.isdigit() else f"{first} + {every}"
         return rf"t = {first}, {then}, \ldots"
 

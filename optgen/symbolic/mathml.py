@@ -232,6 +232,8 @@ class MathML(Renderer):
         return _text(f"phase {name}:")
 
     def updates(self, first: str, every: str) -> str:
+        if not every:
+            return f"<mi>t</mi><mo>=</mo>{first}"
         doubled = first == every and not every.startswith("<mn>")
         then = f"<mn>2</mn>{every}" if doubled else f"{first}<mo>+</mo>{every}"
         return f"<mi>t</mi><mo>=</mo>{first}<mo>,</mo>{then}<mo>,</mo><mi>…</mi>"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import groupby
 
+from optgen.declarations import is_never
 from optgen.expressions import Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.functions.record import Distribution, Fenced, FunctionName, Rewritten, Root
 from optgen.functions.table import FUNCTIONS, is_draw
@@ -159,7 +160,7 @@ class Renderer(ABC):
 
     @abstractmethod
     def updates(self, first: str, every: str) -> str:
-        """In which updates a case is taken, by their counts."""
+        """In which updates a case is taken, by their counts: one alone without `every`."""
 
     @abstractmethod
     def both(self, conditions: list[str]) -> str:
@@ -270,7 +271,7 @@ class Renderer(ABC):
             x, bound = expr.args
             given: tuple[str, ...] = (self.render(x).text, self.plus_minus(self.at_least(Level.ELEMENTWISE, bound)))
         else:
-            given = tuple(self.render(x).text for x in expr.args)
+            given = tuple("" if is_never(x) else self.render(x).text for x in expr.args)
         if isinstance(shown, Distribution):
             dims = tuple(self.render(Name(str(dim), False, expr.span)).text for dim in expr.dims)
             return Rendered(self.draw(shown, dims, given))
@@ -303,7 +304,8 @@ class Renderer(ABC):
         words = [] if equation.guard is None else [self.render(equation.guard).text]
         if equation.timing is not None:
             first = equation.timing.start or equation.timing.every
-            words.append(self.updates(self.render(first).text, self.render(equation.timing.every).text))
+            every = "" if equation.timing.is_once else self.render(equation.timing.every).text
+            words.append(self.updates(self.render(first).text, every))
         return self.both(words) if words else None
 
     def lines(self, shown: tuple[Equation, ...]) -> list[EquationLine]:

@@ -190,6 +190,8 @@ class Unicode(Renderer):
         return f"phase {name}:"
 
     def updates(self, first: str, every: str) -> str:
+        if not every:
+            return f"t = {first}"
         then = f"2·{every}" if first == every and not every.isdigit() else f"{first} + {every}"
         return f"t = {first}, {then}, ..."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from optgen.axes import COLS, ROWS, Axes, shown
+from optgen.declarations import is_never
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.functions.table import is_draw
 
@@ -37,13 +38,19 @@ def expression(expr: Expr) -> str:
         case Call(function="identity", args=(first, second)):
             return f"identity({expression(first)} x {expression(second)})"
         case Call(function=name, args=args, dims=dims) if is_draw(expr):
-            held = f" every {expression(args[0])} from {expression(args[1])}" if args else ""
+            held = f" {timed(*args)}" if args else ""
             return f"{name}({dimensions(dims)}){held}"
         case Call(function=name, args=args, scope=scope):
             words = [expression(x) for x in args]
             if scope is not None:
                 words.append(f"{'over' if scope == 'params' else 'per'} {scope}")
             return f"{name}({', '.join(words)})"
+
+
+def timed(every: Expr, start: Expr | None) -> str:
+    """The timing of an equation or a draw, as a spec has it."""
+    first = "" if start is None else f" from {expression(start)}"
+    return "once" if is_never(every) else f"every {expression(every)}{first}"
 
 
 def dimensions(dims: Axes) -> str:
