@@ -103,6 +103,7 @@ class StateDecl(Dimensioned):
     span: Span = field(compare=False)
     doc: str = ""
     entries: int | str = 0  # of a history: how many it keeps, or the int param that says it
+    for_users: bool = False  # it is for people who read it, and no line need
 
     @property
     def fixed(self) -> tuple[str, ...]:

@@ -62,6 +62,8 @@ from optgen.model import (
     Timing,
 )
 
+FOR_USERS = "for users"
+"""The words behind a state that people read."""
 LEAST_RATE = 1e-12
 """The least rate to begin with; its inverse is the greatest. Those around either have to be numbers, too."""
 
@@ -134,8 +136,8 @@ class Actions(ExpressionActions):
 
     def words(self, items: list[Token]) -> _Option:
         text, span = " ".join(t.text for t in items), items[0].span.to(items[1].span)
-        if text not in ("zero off", "follows lr"):
-            raise LineError("E105", f"'{text}' says nothing here", span, "is 'zero off' or 'follows lr' meant?")
+        if text not in ("zero off", "follows lr", FOR_USERS):
+            raise LineError("E105", f"'{text}' says nothing here", span, "is 'zero off', 'follows lr' or 'for users' meant?")
         return _Option(text, None, span)
 
     def parts(self, items: list[Token]) -> _Option:
@@ -259,13 +261,14 @@ class Actions(ExpressionActions):
     def state(self, items: list[Any]) -> StateDecl:
         _, name, entries, kind, _, init, rest = items
         plain(name, "a state")
-        options = _options("a state", rest, ("if", "text"))
+        options = _options("a state", rest, ("if", FOR_USERS, "text"))
         if isinstance(init, Token) and init.type == "NONE":
             help = "start it at 0, at a param or at w"
             raise LineError("E402", "a state always has a value", init.span, help, "state")
         axes, known = dimensions_of_state(kind)
         doc = options.get("text", "")
-        return StateDecl(name.text, axes, known, start_of(init), options.get("if"), name.span, doc, entries)
+        guard, is_shown = options.get("if"), FOR_USERS in options
+        return StateDecl(name.text, axes, known, start_of(init), guard, name.span, doc, entries, is_shown)
 
     def input(self, items: list[Any]) -> Input | Param:
         name = plain(items[1], "an input")

@@ -49,7 +49,8 @@ def _unread(optimizer: Optimizer) -> Iterator[Diagnostic]:
     for state in optimizer.states:
         if state.name not in live:
             by = "but its own update " if state.name in read else ""
-            yield Diagnostic("W501", f"nothing {by}reads state '{state.name}'", state.span, help)
+            shown = "remove it, use it, or write 'for users' behind its start if people read it"
+            yield Diagnostic("W501", f"nothing {by}reads state '{state.name}'", state.span, shown)
     seen = set()
     for equation in (*optimizer.update, *optimizer.evaluate):
         name = equation.target.id
@@ -59,14 +60,14 @@ def _unread(optimizer: Optimizer) -> Iterator[Diagnostic]:
 
 
 def _live(optimizer: Optimizer) -> set[str]:
-    """The names on which the new weights depend, in this step or a later one."""
+    """The names on which the new weights and what is for users depend, in this step or a later one."""
     lines: dict[str, list[Expr]] = defaultdict(list)
     for equation in (*optimizer.update, *optimizer.evaluate):
         lines[equation.target.id].append(equation.value)
     for state in optimizer.states:
         lines[state.name].append(state.init)
-    live: set[str] = set()
-    pending = ["w"]
+    live = {state.name for state in optimizer.states if state.for_users}
+    pending = ["w", *live]
     while pending:
         for value in lines.pop(pending.pop(), ()):
             names = {name.id for name in readable_names(value)} - live

@@ -215,12 +215,14 @@ def _is_of_use(tokens: Tokens, i: int) -> bool:
 
 def _is_kind(tokens: Tokens, i: int) -> bool:
     """Whether a token belongs to the language as `int` does in `param k: int`, `row` in `state R: row`, `x` in
-    `state L: rows x n` and `normal(rows x n)`, `block` in `state v: block n`, and `zero off`."""
+    `state L: rows x n` and `normal(rows x n)`, `block` in `state v: block n`, and the words `zero off` and
+    `for users`."""
     types = [t.type for t in tokens]
     if types[i - 1] in ("PER", "OVER") or types[i - 1 : i + 2] == ["NAME"] * 3:
         return True
-    if tokens[0].type == "PARAM" and "EQUAL" in types[:i]:
-        return tokens[i].text in ("zero", "off") and "NAME" in (types[i - 1], *types[i + 1 : i + 2])
+    if tokens[0].type in ("PARAM", "STATE") and "EQUAL" in types[:i]:
+        own = ("zero", "off") if tokens[0].type == "PARAM" else ("for", "users")
+        return tokens[i].text in own and "NAME" in (types[i - 1], *types[i + 1 : i + 2])
     if tokens[0].type not in DECLARES or "COLON" not in types[:i] or "EQUAL" in types[:i]:
         return False
     first = types.index("COLON") + 1

@@ -235,7 +235,10 @@ def value_end(tokens: Sequence[Token]) -> int:
     start = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), len(tokens))
     for i, t in enumerate(tokens):
         depth += {"OPEN": 1, "CLOSE": -1}.get(t.type, 0)
-        if i > start and depth == 0 and t.type in ("IN", "ALIAS", "STRING", *CLAUSES):
+        if i <= start or depth:
+            continue
+        is_word = t.type == "NAME" and tokens[i - 1].type in ("NAME", "NUMBER", "CLOSE")  # of `for users`
+        if t.type in ("IN", "ALIAS", "STRING", *CLAUSES) or (is_word and tokens[0].type == "STATE"):
             return i
     return len(tokens)
 

@@ -254,7 +254,7 @@ def test_every_line_and_option_has_an_entry() -> None:
     follows = "`follows lr`"
     assert rows["param"] == {"`: int`", "`per param`", interval, alias, "`= none`", off, follows, text}
     assert rows["flag"] == {"`per param`", text}
-    assert rows["state"] == {"`[n]`", "`: KIND`", "`= start`", "`if GUARD`", text}
+    assert rows["state"] == {"`[n]`", "`: KIND`", "`= start`", "`if GUARD`", "`for users`", text}
     assert len(tables("flag")[0].rows) == 3
 
 
