@@ -137,7 +137,8 @@ class Actions(ExpressionActions):
     def words(self, items: list[Token]) -> _Option:
         text, span = " ".join(t.text for t in items), items[0].span.to(items[1].span)
         if text not in ("zero off", "follows lr", FOR_USERS):
-            raise LineError("E105", f"'{text}' says nothing here", span, "is 'zero off', 'follows lr' or 'for users' meant?")
+            help = "is 'zero off', 'follows lr' or 'for users' meant?"
+            raise LineError("E105", f"'{text}' says nothing here", span, help)
         return _Option(text, None, span)
 
     def parts(self, items: list[Token]) -> _Option:

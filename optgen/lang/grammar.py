@@ -191,7 +191,7 @@ class LineParser:
         return found
 
     def _option(self) -> Any:
-        """`"text"`, `alias A, B`, `in [low, high]`, `if expr`, two words such as `zero off`, or `for FLAG otherwise WORD`."""
+        """`"text"`, `alias A, B`, `in [low, high]`, `if expr`, `zero off` or `for FLAG otherwise WORD`."""
         take, actions = self._take, self._actions
         if self._at("STRING"):
             return actions.doc([take("STRING")])
