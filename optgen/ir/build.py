@@ -66,8 +66,8 @@ class SpecLowering(KernelBuilder):
         self.entries = {s.name: s.entries for s in optimizer.states}
         # Draws count in text order over all variants, so that a flag changes no other draw.
         values = [*optimizer.starts(), *(q.value for q in optimizer.update)]
-        calls = [e for value in values for e in walk(value) if is_draw(e)]
-        self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
+        calls = {e.span: e for value in values for e in walk(value) if is_draw(e)}
+        self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls.values())}
 
     def kernel(self) -> Kernel:
         self.equations()

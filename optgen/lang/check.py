@@ -17,6 +17,7 @@ from optgen.lang.declare import declare
 from optgen.lang.definitions import place_definitions
 from optgen.lang.grouped import check_evaluation
 from optgen.lang.histories import check_phases, find_arrays
+from optgen.lang.kept_draws import keep_draws
 from optgen.lang.lint import lint
 from optgen.lang.loops import check_loops, check_timing, loops_of
 from optgen.lang.names import check_call, check_reads, check_target
@@ -41,6 +42,7 @@ def _parse(source: Source) -> Optimizer:
     if draft.unread:
         raise SpecErrors(source, draft.errors)
     place_definitions(draft)
+    keep_draws(draft)
     scope = declare(draft)
     _check_outline(draft, scope)
     _check_parts(draft, scope)

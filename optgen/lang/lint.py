@@ -15,7 +15,7 @@ from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import HUGE, Fault, first_step_faults, negative_roots, takes
 from optgen.lang.variants import distinct_variants
-from optgen.model import DIMENSIONS, Flag, Optimizer
+from optgen.model import DIMENSIONS, Equation, Flag, Optimizer
 from optgen.truth import partial_truth
 
 MAX_VARIANTS = 64
@@ -193,15 +193,15 @@ def _powers(optimizer: Optimizer) -> Iterator[Diagnostic]:
 
 def _draws(optimizer: Optimizer) -> Iterator[Diagnostic]:
     """Draws of one name in several phases, which are not the same numbers."""
-    first: dict[tuple[str, Expr], str | None] = {}
+    first: dict[tuple[str, Expr], Equation] = {}
     for equation in optimizer.update:
         name = equation.target.id
         if not is_draw(equation.value) or equation.target.primed:
             continue
-        phase = first.setdefault((name, equation.value), equation.phase)
-        if phase != equation.phase:
-            message = f"'{name}' has other numbers here than in phase '{phase}'"
-            help = f"to have the same ones, keep them in a state: draw {name}' in phase '{phase}', and read {name} here"
+        other = first.setdefault((name, equation.value), equation)
+        if other.span != equation.span:
+            message = f"'{name}' has other numbers here than in phase '{other.phase}'"
+            help = "to have the same ones, leave this line out: later phases read draws of those above"
             yield Diagnostic("W509", message, equation.span, help)
 
 

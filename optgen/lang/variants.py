@@ -230,7 +230,7 @@ class _Walk:
         elif name.id in scope.locals:
             help = "define it in every variant that reads it, or guard this line"
             if self.optimizer.phases:
-                help = "a local value belongs to one phase: define it in this one, too, or keep it in a state"
+                help = "a local value that is no draw belongs to one phase: define it here, too, or keep it in a state"
             self.report("E205", f"'{name.id}' is not defined", name.span, help)
         # A new value that no line of this variant defines is reported at the state, or as a missing w'.
 

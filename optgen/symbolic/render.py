@@ -12,6 +12,7 @@ from enum import IntEnum
 from itertools import groupby
 
 from optgen.declarations import is_never
+from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.functions.record import Distribution, Fenced, FunctionName, Rewritten, Root
 from optgen.functions.table import FUNCTIONS, is_draw
@@ -312,8 +313,13 @@ class Renderer(ABC):
         found: list[EquationLine] = []
         open_loops: list[Loop] = []
         within: str | None = None
+        drawn: set[Span] = set()
         for (_, _, phase), cases in groupby(shown, key=lambda e: (e.target.key, e.loop, e.phase)):
             group = tuple(cases)
+            if phase is not None and is_draw(group[0].value):
+                if group[0].span in drawn:  # by a phase above, which is where it is shown
+                    continue
+                drawn.add(group[0].span)
             if phase is not None and phase != within:
                 within = phase
                 found.append(EquationLine(self.phase(phase), "", ()))
