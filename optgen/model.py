@@ -103,6 +103,12 @@ def _groups(states: Iterable[StateDecl], equations: Iterable[Equation]) -> Itera
     yield from (call.scope for call in calls if isinstance(call.scope, LineGroup))
 
 
+def _read(values: Iterable[Expr]) -> frozenset[str]:
+    """The names in expressions. What reads `g` also reads rescale_grad, grad and clip_gradient."""
+    names = {e.id for x in values for e in walk(x) if isinstance(e, Name)}
+    return frozenset(names | ({"rescale_grad", "grad", "clip_gradient"} if "g" in names else set()))
+
+
 @dataclass(frozen=True)
 class Optimizer:
     """A spec that was parsed and checked. `params` are the declared ones, in order. `last_two`: a parameter is a batch
@@ -336,9 +342,20 @@ class Optimizer:
         """The names that some line reads. A line that reads `g` also reads rescale_grad, grad and clip_gradient."""
         conditions = [f.condition for f in self.flags if f.condition is not None] + [r.condition for r in self.requires]
         values = [e.value for e in (*self.update, *self.evaluate)] + [s.init for s in self.states]
-        known = [*self.guards(), *conditions, *values, *self._counts()]
-        names = {e.id for x in known for e in walk(x) if isinstance(e, Name)}
-        return frozenset(names | ({"rescale_grad", "grad", "clip_gradient"} if "g" in names else set()))
+        return _read([*self.guards(), *conditions, *values, *self._counts()])
+
+    @fact
+    def needs_gradients(self) -> bool:
+        """Whether a step reads gradients."""
+        return "grad" in self.reads
+
+    def given_in(self, phase: str | None) -> tuple[str, ...]:
+        """Those of `given` that a phase of a step reads; without a phase, all."""
+        return self.given if phase is None else tuple(x for x in self.given if x in self.reads_in(phase))
+
+    def reads_in(self, phase: str) -> frozenset[str]:
+        """The names that the equations of a phase read, and the starts of states."""
+        return _read([*(e.value for e in self.update if e.phase == phase), *(s.init for s in self.states)])
 
     def _counts(self) -> Iterator[Expr]:
         """The expressions of loops and timings, and the dimensions of states and groups."""

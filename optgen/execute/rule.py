@@ -111,7 +111,7 @@ class UpdateRule(KernelChoice):
 
         grads: tensors, `RowSparse`, or lists of as many for each parameter, summed in order. Without it, each call
             reads the `.grad` of `params`, or of `sources`, and leaves out those where it is None; with `gradients`
-            above 1, it is a list of so many, or None.
+            above 1, it is a list of so many, or None. A spec that reads no gradients needs none.
         state: as `init` makes it, which is the default; it is `step.state`.
         inputs, flags: by name, the further tensors that the spec reads, and flags that differ between parameters.
         layout: of which tensors parameters are pieces, and by which numbers draws differ; `fields` are its fields.
@@ -127,6 +127,8 @@ class UpdateRule(KernelChoice):
             tensors = self.tensors(objects, "params")
             device = self.target.device(tensors, capturable=capturable, stream=stream)
             own_flags = arguments.per_param(self.spec, flags, len(objects))
+            if grads is None and sources is None and not self.spec.needs_gradients:
+                grads = objects  # nothing reads them, and all parameters are updated
             listed = None if grads is None else buffers.as_list(grads, "grads", len(objects))
             return self._bound(
                 device, tensors, listed, state, laid_out(layout, fields), own_flags,

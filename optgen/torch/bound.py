@@ -107,7 +107,7 @@ class BoundTensors:
                 layout=Layout(self._boxes, self._exchange, self._ids),
                 capturable=self.is_capturable,
                 donate_grads=self._donates,
-                sources=self._sources,
+                sources=tensors if self._sources is None else self._sources,
                 gradients=self._gradients,
             )
         self._step.seed = self._seed

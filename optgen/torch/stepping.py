@@ -100,16 +100,28 @@ class Stepping(Accumulating):
                 f"{name}: a step has phases, each with gradients of its own: call step(closure), whose closure "
                 f"computes the loss and calls backward; or {calls}"
             )
-        losses = []
+        losses: list[Any] = []
         for phase in phases[self._due :]:
             if self._due and self._skipping is not None and self._skipping.is_left_out:
                 self._advance()
                 continue
-            self.zero_grad()
-            with torch.enable_grad():
-                losses.append(closure())
-            self._compute_phase(phase, self._with_loss(losses[-1], given))
+            self._compute_phase(phase, self._computed(phase, closure, given, losses))
         return losses[0] if losses else None  # none if what was left is left out
+
+    def _computed(
+        self: Any, phase: str, closure: Callable[[], Any], given: Mapping[str, Any], losses: list[Any]
+    ) -> Mapping[str, Any]:
+        """What a phase is given, with the loss that `closure` computes, one more of the `losses`, and its gradients.
+        Nothing is computed for a phase that reads neither."""
+        read = self.spec.reads_in(phase)
+        needs_gradients = self._clip_norm is not None or self.spec.needs_gradients
+        if not (needs_gradients or "loss" in read):
+            return given
+        self.zero_grad()
+        with torch.set_grad_enabled(needs_gradients):
+            losses.append(closure())
+        numbers: Mapping[str, Any] = self._with_loss(losses[-1], given)
+        return numbers
 
     def _compute_phase(self, phase: str, given: Mapping[str, Any]) -> None:
         """One phase of a step, of all groups; RuntimeError if another one is due."""
@@ -154,12 +166,14 @@ class Stepping(Accumulating):
         """What a step is given, with the loss that a closure returned, if the spec reads it."""
         return {"loss": loss, **given} if "loss" in self.spec.given else given
 
-    def _numbers(self, given: Mapping[str, Any]) -> dict[str, float]:
-        """The inputs of kind host that the spec reads; TypeError for one that is missing, or that it does not read."""
+    def _numbers(self, phase: str | None, given: Mapping[str, Any]) -> dict[str, float]:
+        """The inputs of kind host that the spec reads; TypeError for one that it does not read, or that is missing
+        where the phase reads it."""
         names = self.spec.given
         for name in given.keys() - set(names):
             raise TypeError(f"{type(self).__name__} reads no '{name}'; it reads {', '.join(names) or 'no inputs'}")
-        arguments.check_given(self.spec, names, given)
+        needed = names if self.outer is not None else self.spec.given_in(phase)
+        arguments.check_given(self.spec, needed, given)
         return {name: float(x.detach() if isinstance(x, torch.Tensor) else x) for name, x in given.items()}
 
     def _update(
@@ -174,12 +188,14 @@ class Stepping(Accumulating):
             refuse_fake(type(self).__name__)
         if self.training_weights is not None:
             updating.refuse_evaluating(self)
-        numbers = self._numbers(given) if given or self.spec.given else {}
+        numbers = self._numbers(phase, given) if given or self.spec.given else {}
         if self._backward is not None:
             self._backward.finish()
             return
-        if "grad" not in self.spec.reads:
-            updating.refuse_without_gradients(self)
+        if not self.spec.needs_gradients and not updating.has_gradients(self):
+            with updating.weights_as_gradients(self):
+                self._update(phase, given, workers)
+            return
         reads = self.outer is None or phase == self.spec.phases[0]  # gradients, which an outer phase does not
         found_inf = getattr(self, "found_inf", None) if reads else None  # of a GradScaler, for the time of a step
         is_asked = self._clip_norm is not None or self.skip_nonfinite  # so that the host has to know it

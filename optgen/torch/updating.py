@@ -8,7 +8,8 @@ import gc
 import hashlib
 import weakref
 from collections import ChainMap
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -149,14 +150,25 @@ def update(step: GroupStep, prepare: Callable[[], None], ranks: Ranks) -> None:
                 from_owners(group, travellers)
 
 
-def refuse_without_gradients(optimizer: Owner) -> None:
-    """RuntimeError if no parameter has a gradient: none would be updated, whether the spec reads gradients or not."""
-    if all(p.grad is None for group in optimizer.param_groups for p in group["params"]):
-        raise RuntimeError(
-            f"{type(optimizer).__name__} reads no gradients, but updates the parameters that have one, as all "
-            "optimizers, and none has: before the step, in the closure if there is one, set p.grad = "
-            "torch.zeros_like(p) for those to update"
-        )
+def has_gradients(optimizer: Owner) -> bool:
+    """Whether some parameter has a gradient."""
+    return any(p.grad is not None for group in optimizer.param_groups for p in group["params"])
+
+
+@contextmanager
+def weights_as_gradients(optimizer: Owner) -> Iterator[None]:
+    """For the time of a step that reads no gradients, and where none are: each parameter that learns stands in the
+    place of its own, so that it is updated."""
+    params = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    if not params:
+        raise RuntimeError(f"{type(optimizer).__name__}: no parameter has requires_grad=True, so none is updated")
+    try:
+        for p in params:
+            p.grad = p.detach()
+        yield
+    finally:
+        for p in params:
+            p.grad = None
 
 
 def refuse_evaluating(optimizer: Owner) -> None:

@@ -25,7 +25,7 @@ from optgen.execute.tensors.donation import Donation
 from optgen.execute.tensors.gradients import CheckedGradient, Gradients, are_bound, found_gradients
 from optgen.execute.tensors.watch import Watch
 from optgen.execute.transaction import Transaction
-from optgen.model import FlagValue
+from optgen.model import PHASE, FlagValue
 
 SEED_LIMIT = 1 << 64
 KEPT_SETS = 8
@@ -108,7 +108,8 @@ class BoundStep:
             rule.spec, rule.dtype, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
         )
         self._hyper.change(rule.each)
-        self._values, self._given = self._hyper.values, rule.spec.given
+        phase = next((str(own[PHASE]) for own in flags if PHASE in own), None)
+        self._values, self._given = self._hyper.values, rule.spec.given_in(phase)
         self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device, donate_grads)
         self._held: Any = None  # keeps the gradients alive
         self._donation = Donation() if donate_grads else None
@@ -366,7 +367,9 @@ class BoundStep:
         """Bind the `.grad` of each parameter, None where there is none."""
         self._active.moving = None
         checked = self._bind_gradients({i: found[i] for i in self._active.members})
-        if all(g.index is None and hasattr(found[i], "data_ptr") for i, g in checked.items()):
+        if self.rule.spec.needs_gradients and all(
+            g.index is None and hasattr(found[i], "data_ptr") for i, g in checked.items()
+        ):
             dense = {i: g.tensors[0] for i, g in checked.items()}
             apart = self._donation is not None
             self._active.moving = MovingGradients(found, dense, self._tables, self._overlap, apart=apart)
@@ -383,7 +386,8 @@ class BoundStep:
     def _bind_gradients(self, grads: Mapping[int, Any]) -> dict[int, CheckedGradient]:
         """Have the next steps read these gradients, by the parameters' numbers."""
         checked = self._gradients.check(grads)
-        tensors = [t for g in checked.values() for t in g.tensors]
+        # What nothing reads may be anywhere.
+        tensors = [t for g in checked.values() for t in g.tensors] if self.rule.spec.needs_gradients else []
         self._overlap.check_no_overlap(tensors, written=self._donation is not None)
         for table in self._tables:
             table.bind_gradients([self._gradients.reads(i, checked[i]) for i in table.members])
