@@ -136,6 +136,6 @@ def test_states_of_a_loop_over_all_parameters_start_together() -> None:
     step()
     before = [w.copy() for w in weights]
     step.state.t[:] = 1, 0
-    with pytest.raises(ValueError, match=r"Joint: the states of parameter 1, of shape \(3,\), start"):
+    with pytest.raises(ValueError, match=r"params\[0\] than for params\[1\]: they have been updated 1 and 0 times"):
         step()
     assert all(same_bits(w, x) for w, x in zip(weights, before, strict=True)) and step.state.t.tolist() == [1, 0]
