@@ -22,6 +22,11 @@ def give_loss(optimizer: Optimizer, loss: Any, batch_size: int) -> None:
     optimizer.loss = sum(float(x.sum().asscalar() if isinstance(x, NDArray) else x) for x in parts) / batch_size
 
 
+def needs_closure(optimizer: Optimizer, phase: str | None) -> bool:
+    """Whether a step, or a phase of it, reads gradients or the loss."""
+    return phase is None or optimizer.needs_gradients or "loss" in optimizer.spec.reads_in(phase)
+
+
 def begin_phase(optimizer: Optimizer, phase: str | None) -> None:
     """Have an optimizer compute a phase; ArgumentError unless it has one of that name, or none and gets none."""
     name, phases = type(optimizer).__name__, optimizer.phases

@@ -15,7 +15,7 @@ from runtime.base import ArgumentError, MXNetError
 from runtime.core import files
 from runtime.gluon import store_choice, trainer_params
 from runtime.gluon.parameter import Parameter, ParameterDict
-from runtime.gluon.step_arguments import begin_phase, give_loss
+from runtime.gluon.step_arguments import begin_phase, give_loss, needs_closure
 from runtime.kvstore import KVStore, KVStoreBase
 from runtime.kvstore.base import averages_weights
 from runtime.ndarray.ndarray import NDArray
@@ -164,7 +164,7 @@ class Trainer:
 
         `closure` computes the loss and its gradients, and returns the loss: it is called before the update, and its
         result returned. An optimizer whose steps have phases, such as 'adam with sam', has it called before each phase,
-        and the first loss is returned. Without it, `phase` names the one that is computed: a step is then several
+        and the first loss is returned; one that reads no gradients needs no backward pass. Without it, `phase` names the one that is computed: a step is then several
         calls, each after a backward pass. Phases come in their order; MXNetError names the one that is due.
 
         `loss` is for optimizers that read it, as `alig` does: a number, an array, or a list of them (those of several
@@ -180,10 +180,11 @@ class Trainer:
                 give_loss(self._optimizer, loss, batch_size)
             self._step(batch_size, ignore_stale_grad, phase)
             return None
-        losses = []
+        losses: list[Any] = []
         for part in self._optimizer.phases or (phase,):
-            losses.append(closure())
-            give_loss(self._optimizer, losses[-1] if loss is None else loss, batch_size)
+            if needs_closure(self._optimizer, part):
+                losses.append(closure())
+                give_loss(self._optimizer, losses[-1] if loss is None else loss, batch_size)
             self._step(batch_size, ignore_stale_grad, part)
         return losses[0]
 
@@ -243,7 +244,7 @@ class Trainer:
             self._init_params()
         if not self._gathered or not all(map(operator.is_, map(_ARRAYS, self._params), self._gathered)):
             self._gather()
-        if not ignore_stale_grad:
+        if not ignore_stale_grad and self._optimizer.needs_gradients:
             for context, copy in zip(self._contexts, self._copies, strict=True):
                 fresh = [v.fresh for v in copy.variables]
                 if not all(fresh):

@@ -110,6 +110,7 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
         "named_params": tuple(p.name for p in spec.params if p.per_param),
         "phases": spec.phases,
         "given": spec.given,
+        "needs_gradients": spec.needs_gradients,
         "phase": next(iter(spec.phases), None),
         "__doc__": _doc(spec),
         "_repr_mimebundle_": optgen_bridge.either(_bundle),

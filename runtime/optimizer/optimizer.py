@@ -80,6 +80,8 @@ class Optimizer:
     phases: tuple[str, ...] = ()
     """Where a step has several gradients: the names of its parts, in order."""
 
+    needs_gradients: bool = True
+    """Whether updates read gradients."""
     phase: str | None = None
     """The one of `phases` that updates compute; None where there are none."""
 

@@ -309,7 +309,7 @@ class SpecOptimizer(Optimizer):
     def _values(self, indices: Sequence[Index], lrs: list[float], wds: list[float]) -> dict[str, Any]:
         """What the equations read, numbers or lists of one for each parameter."""
         values = {name: getattr(self, name) for name in self.param_names}
-        for name in self.spec.given:
+        for name in self.spec.given_in(self.phase):
             if values[name] is None:
                 raise MXNetError(f"{type(self).__name__} reads '{name}': set optimizer.{name} before each step")
         values |= self._named_values(indices) | {"lr": _one_if_equal(lrs), "wd": _one_if_equal(wds)}

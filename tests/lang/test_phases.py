@@ -262,3 +262,53 @@ def test_a_base_with_phases_is_refused() -> None:
     text = "optimizer Two\nupdate:\n  w' = use extra_adam()\n"
     with pytest.raises(SpecErrors, match="extra_adam has phases, and cannot be used"):
         pipeline.check(Source("<text>", text))
+
+
+def test_later_phases_read_the_draws_of_those_above() -> None:
+    """MeZO: the same direction in all phases, which is kept nowhere, and no gradients."""
+    weights = [np.ones(s) for s in SHAPES]
+    step: Any = optgen.load("mezo", "float64", lr=0.1, wd=0.5, eps=0.01).bind(weights)
+    seen = []
+    for above, behind in ((3.0, 2.5), (1.0, 1.25)):
+        before = [w.copy() for w in weights]
+        step.ahead()
+        drawn = [(w - x) / 0.01 for w, x in zip(weights, before, strict=True)]
+        step.behind(loss=above)
+        assert all(np.allclose(w, x - 0.01 * z) for w, x, z in zip(weights, before, drawn, strict=True))
+        step.descend(loss=behind)
+        c = (above - behind) / 0.02
+        for w, x, z in zip(weights, before, drawn, strict=True):
+            np.testing.assert_allclose(w, x - 0.1 * (c * z + 0.5 * x), rtol=1e-9, atol=1e-9)
+        seen.append(np.concatenate([z.ravel() for z in drawn]))
+    assert abs(np.corrcoef(*seen)[0, 1]) < 0.5 and abs(seen[0].std() - 1) < 0.3
+    step.ahead()
+    with pytest.raises(TypeError, match="MeZO reads 'loss'"):
+        step.behind()
+
+
+@pytest.mark.parametrize("flagged", [False, True])
+def test_kept_draws_follow_flags(flagged: bool) -> None:
+    text = """\
+optimizer Kept
+flag  cold = false
+phase one:
+  z  = normal()      if not cold
+  z  = rademacher()  otherwise
+  u  = uniform()
+  w' = w + 0.1*z*u
+phase two:
+  v  = uniform()
+  w' = w - lr*g*z + v
+phase three:
+  w' = w - 0.1*u*z
+"""
+    rule = optgen.load(optgen.parse(text), lr=0.5, cold=flagged)
+    weights, grads = [np.ones(37, np.float32)], [np.full(37, 2, np.float32)]
+    step: Any = rule.bind(weights, grads)
+    before = weights[0].copy()
+    step.one()
+    zu = (weights[0] - before) / 0.1
+    step.two()
+    after = weights[0].copy()
+    step.three()
+    np.testing.assert_allclose(weights[0], after - 0.1 * zu, rtol=1e-5, atol=1e-6)
