@@ -1,10 +1,12 @@
-"""docs/language.md as data: its examples, each with the spec it belongs to, and its tables."""
+"""docs/language.md as data: its examples, each with the spec it belongs to, and its tables; and the examples of
+docs/tutorial.md."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from optgen import specfiles
 from optgen.cli.language import sections
@@ -14,6 +16,7 @@ from optgen.lang.dimensions import ValueKind
 from optgen.model import Optimizer
 
 TEXT = specfiles.language().read_text(encoding="utf-8")
+TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 SECTIONS = dict(sections(TEXT))
 """The text of each section, by its anchor."""
 
@@ -31,9 +34,10 @@ class Example:
     text: str
     spec: str
     shown: str | None
+    of_tutorial: bool
 
     def __str__(self) -> str:
-        return f"line {self.line}"
+        return f"{'tutorial, ' * self.of_tutorial}line {self.line}"
 
 
 def examples(kind: str) -> list[Example]:
@@ -41,18 +45,19 @@ def examples(kind: str) -> list[Example]:
     return [x for x in EXAMPLES if x.kind == kind]
 
 
-def _examples() -> Iterator[Example]:
+def _examples(document: str) -> Iterator[Example]:
     spec = ""
-    blocks = list(re.finditer(r"^```(\w[\w ]*)\n(.*?)^```\n", TEXT, re.DOTALL | re.MULTILINE))
+    blocks = list(re.finditer(r"^```(\w[\w ]*)\n(.*?)^```\n", document, re.DOTALL | re.MULTILINE))
     for i, block in enumerate(blocks):
         kind, text = block[1], block[2]
         spec = text if kind.startswith("opt") else spec
         after = blocks[i + 1] if i + 1 < len(blocks) else None
         shown = after[2] if after and after[1] == "text" and after.start() == block.end() else None
-        yield Example(TEXT.count("\n", 0, block.start()) + 1, kind, text, spec, shown)
+        line = document.count("\n", 0, block.start()) + 1
+        yield Example(line, kind, text, spec, shown, document is TUTORIAL)
 
 
-EXAMPLES = list(_examples())
+EXAMPLES = [*_examples(TEXT), *_examples(TUTORIAL)]
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from optgen.lang.expression_actions import LineError
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
 from optgen.stages.plan import KernelStage
 from tests.lang import lark_grammar
-from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, Example, check, codes, examples, kind_word, links, tables
+from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, TUTORIAL, Example, check, codes, examples, kind_word, links, tables
 
 LANG = Path(parser.__file__).parent
 
@@ -42,10 +42,11 @@ def errors(text: str) -> tuple[Diagnostic, ...]:
 
 
 def test_every_example_is_run() -> None:
-    known = {"opt", "opt transform", "opt wrong", "opt warns", "step", "python", "text"}
-    assert {x.kind for x in EXAMPLES} == known and TEXT.count("\n```\n") == len(EXAMPLES)
+    known = {"opt", "opt transform", "opt wrong", "opt warns", "step", "python", "sh", "console", "text"}
+    assert {x.kind for x in EXAMPLES} == known
+    assert TEXT.count("\n```\n") + TUTORIAL.count("\n```\n") == len(EXAMPLES)
     texts = {x.text for x in examples("text")}
-    assert texts == {x.shown for x in EXAMPLES if x.kind in ("opt wrong", "opt warns", "python")}
+    assert texts == {x.shown for x in EXAMPLES if x.kind in ("opt wrong", "opt warns", "python", "sh")}
 
 
 @pytest.mark.parametrize("example", examples("opt"), ids=str)
@@ -94,6 +95,17 @@ def test_a_script_prints_this(example: Example, tmp_path: Path, monkeypatch: pyt
     with contextlib.redirect_stdout(out):
         exec(compile(example.text, "example.py", "exec"), {})
     assert out.getvalue() == example.shown
+
+
+@pytest.mark.parametrize("example", examples("sh"), ids=str)
+def test_a_command_prints_this(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.opt").write_text(example.spec, encoding="utf-8")
+    program, *arguments = example.text.split()
+    assert program == "optgen" and main(arguments) == 0
+    assert capsys.readouterr().out == example.shown
 
 
 @pytest.mark.parametrize("example", examples("step"), ids=str)
