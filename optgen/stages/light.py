@@ -56,8 +56,11 @@ def summed_elements(instrs: Iterable[Instr]) -> set[str]:
     """The elements of the arrays of a step that all parameters sum, and those that these are computed from.
 
     Between the sum and what reads them next, other parameters are updated: an array would be one for each parameter.
+    What a call reads has an array in any case.
     """
-    made = {i.result.id: i for i in instrs if i.result is not None}
+    listed = list(instrs)
+    made = {i.result.id: i for i in listed if i.result is not None}
+    called = {v.id for i in listed if isinstance(i.op, ir.ArrayCall | ir.Put | ir.Repeat) for v in ir.operands(i.op)}
     totals = {i.op.x.id for i in made.values() if isinstance(i.op, ir.ReduceOverParams)}
     pending = [i.op.x for id in totals if id in made and isinstance((i := made[id]).op, ir.Reduce)]
     read: set[str] = set()
@@ -65,10 +68,10 @@ def summed_elements(instrs: Iterable[Instr]) -> set[str]:
         x = pending.pop()
         if x.type.is_element and x.id not in read and x.id in made:
             read.add(x.id)
-            pending += ir.operands(made[x.id].op)
+            pending += [] if isinstance(made[x.id].op, _MADE) else ir.operands(made[x.id].op)
     found: set[str] = set()
     for id, instr in made.items():  # each behind what it reads
-        is_made = isinstance(instr.op, (*_MADE, ir.Word))
-        if id in read and not is_made and all(v.id in found for v in ir.operands(instr.op) if v.type.is_element):
+        is_array = id in called or isinstance(instr.op, (*_MADE, ir.Word))
+        if id in read and not is_array and all(v.id in found for v in ir.operands(instr.op) if v.type.is_element):
             found.add(id)
     return found

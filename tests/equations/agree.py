@@ -164,7 +164,8 @@ class Judge:
         a, b = (np.asarray(x, float).reshape(-1) for x in (ours, judged(self.meaning)))
         with np.errstate(all="ignore"):
             near = np.abs(a - b) <= 1e3 * NOISE[self.rule.dtype] * (1 + np.abs(b))
-            near |= (a == b) | (~np.isfinite(a) & ~np.isfinite(b))  # a sum that overflows may become infinite or NaN
+            beyond = ~(np.abs(b) <= np.finfo(self.rule.dtype).max)  # what overflows may become infinite or NaN
+            near |= (a == b) | (~np.isfinite(a) & beyond)
             if near.all():
                 return True
             others = [np.asarray(judged(m), float).reshape(-1) for m in self.noisy]

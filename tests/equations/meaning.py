@@ -40,6 +40,7 @@ class Member:
     states: dict[str, Value] = field(default_factory=dict)
     entries: dict[str, list[Value]] = field(default_factory=dict)  # of histories before an update, the newest first
     added: dict[str, Value] = field(default_factory=dict)  # the entries of the last update
+    drawn: dict[str, Value] = field(default_factory=dict)  # by the phases of this step
     t: int = 0
 
 
@@ -58,6 +59,7 @@ class Meaning:
         self.draft = draft
         self.seed = seed
         self.noise = noise
+        self._waiting: list[StateDecl] = []  # that start in this phase, from what is not known yet
         self.trying = False  # to learn the axes of values, in equations of which some cannot be computed yet
         self.params = [x for x in draft.declarations if isinstance(x, Param)]
         self.states = [x for x in draft.declarations if isinstance(x, StateDecl)]
@@ -148,6 +150,7 @@ class Meaning:
         for member, grad in zip(self.members, grads, strict=True):
             own = self._known(member, step)
             own |= {name: self._elements(member, given[name][member.number]) for name in inputs}
+            own |= {} if first else member.drawn
             own["grad"] = self._elements(member, grad)
             scaled = own["grad"].data * member.params["rescale_grad"]
             clip = member.params["clip_gradient"]
@@ -155,24 +158,38 @@ class Meaning:
             known.append(Known(member.number, member.shape, member.t, own, member.entries, {}))
         lines = [e for e in self.update_lines if e.phase == phase]
         expressions = Expressions(self.definitions, self.draws, self.seed, self.noise)
-        self._start(known, phase, expressions)
+        self._waiting = self._starting(phase)
+        self._start(known, expressions)
         self._run(lines, known, 0, expressions)
+        assert not self._waiting, self._waiting
+        drawn = {e.target.id for e in lines if _is_draw(e) and not e.target.primed}
         for member, own in zip(self.members, known, strict=True):
             self._keep(member, own)
+            member.drawn = {} if first else member.drawn
+            member.drawn |= {name: own.values[name] for name in drawn & own.values.keys()}
 
     def _known(self, member: Member, step: int) -> dict[str, Value]:
         numbers = {"pi": np.pi, **member.params, **member.shape.sizes, "t": member.t, "step": step}
         known = {name: scalar(x) for name, x in numbers.items()} | {"machine_epsilon": scalar(2.0**-52)}
         return known | member.states | {"w": self._elements(member, member.w)}
 
-    def _start(self, known: Sequence[Known], phase: str | None, expressions: Expressions) -> None:
-        """Start states from their expressions: in the first update, in the first phase that sets them."""
+    def _starting(self, phase: str | None) -> list[StateDecl]:
+        """The states that start from an expression in a phase: the first one that sets them."""
         phases = list(self.draft.phases)
-        for state in self.states:
+        found = []
+        for state in filter(self._starts, self.states):
             setting = [e.phase for e in self.update_lines if e.target.id == state.name and e.target.primed]
             first = min((p for p in setting if p is not None), key=phases.index, default=None)
-            if not self._starts(state) or (first is not None and phase != first):
+            found += [state] if first is None or phase == first else []
+        return found
+
+    def _start(self, known: Sequence[Known], expressions: Expressions) -> None:
+        """Start the states that wait for their first update, and whose expressions read what is known by now."""
+        for state in list(self._waiting):
+            read = {e.id for e in walk(state.init) if isinstance(e, Name)}
+            if any(state.name in k.values and read - k.values.keys() for k in known):
                 continue
+            self._waiting.remove(state)
             shared = state.kind.value == "shared"
             new = [k for k in known if state.name in k.values and (k.values["step"].data if shared else k.t) == 1]
             if new:
@@ -188,6 +205,8 @@ class Meaning:
                 continue
             for _, cases in groupby(own, key=lambda e: e.target.key):
                 self._equation(list(cases), known, expressions)
+                if level == 0:
+                    self._start(known, expressions)
 
     def _equation(self, cases: list[Equation], known: Sequence[Known], expressions: Expressions) -> None:
         """The first of the cases that holds and is due, for each parameter."""

@@ -32,7 +32,7 @@ OVER = ("sum({}, over params)", "mean({}, over params)", "norm({}, over params)"
 )  # fmt: skip
 STYLES = ("plain", "plain", "shared", "matrices", "matrices", "loops", "loops", "timings", "groups", "batch")
 """What a spec has much of; not all can stand in one."""
-TIMINGS = ("every 2", "every 2 from 1", "every k", "every 3 from 2", "every k from 1")
+TIMINGS = ("every 2", "every 2 from 1", "every k", "every 3 from 2", "every k from 1", "once")
 GUARDS = ("f", "not f", "big", "c == 'x'", "f and big")
 TRANSFORMS = ("centralize", "cautious", "ema", "lookahead(k = 2)", "grokfast", "schedule_free", "sam", "decoupled")
 # Factors of sums and products, as the numbers of turns are, and products by their kinds.
@@ -197,9 +197,10 @@ class Maker:
         return f"{letter}{self.count}"
 
     def _local(self, kind: str) -> None:
-        rng, name = self.rng, self._name()
-        chance = rng.random()
-        if chance < 0.15 and kind in DRAWS and self.style != "eval":
+        rng, chance = self.rng, self.rng.random()
+        is_draw = chance < 0.15 and kind in DRAWS and self.style != "eval"
+        name = self._name("z" if is_draw else "a")  # later phases read draws
+        if is_draw:
             draw = DRAWS[kind].format(rng.choice(("normal", "uniform", "rademacher")))
             timing = f" {rng.choice(TIMINGS)}" if self.with_timings and rng.random() < 0.5 else ""
             self.lines.append(Line(f"  {name} = ", Node(draw), timing))
