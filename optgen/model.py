@@ -18,6 +18,7 @@ from optgen.declarations import (
     COUNTS,
     DIMENSIONS,
     EPSILON,
+    NEVER_AGAIN,
     PER_PARAMETER,
     PHASE,
     RESERVED_PARAMS,
@@ -33,6 +34,7 @@ from optgen.declarations import (
     StateDecl,
     Timing,
     flags_text,
+    is_never,
 )
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import (
@@ -51,9 +53,9 @@ from optgen.groups import LineGroup
 from optgen.truth import partial_truth, truth
 
 __all__ = [
-    "COUNTS", "DIMENSIONS", "EPSILON", "MAX_DRAWS", "PER_PARAMETER", "PHASE", "RESERVED_PARAMS", "Equation",
-    "Flag", "FlagValue", "Flags", "Input", "Interval", "Loop", "Optimizer", "Param", "Program", "Require",
-    "StateDecl", "Timing", "flags_text",
+    "COUNTS", "DIMENSIONS", "EPSILON", "MAX_DRAWS", "NEVER_AGAIN", "PER_PARAMETER", "PHASE", "RESERVED_PARAMS",
+    "Equation", "Flag", "FlagValue", "Flags", "Input", "Interval", "Loop", "Optimizer", "Param", "Program", "Require",
+    "StateDecl", "Timing", "flags_text", "is_never",
 ]  # fmt: skip
 
 MAX_DRAWS = 2048

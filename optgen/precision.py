@@ -21,11 +21,10 @@ class Precision:
     a new weight of 16 bits is rounded without a master, by default to nearest: `stochastic`, up or down at random, so
     that the mean is right; or `kahan`, with what the last rounding lost added, which a state `compensation` holds.
 
-    `storage` says how elementwise states are stored, all of them or by name: `float32`, `float16`, `bfloat16`,
-    `float16_stochastic`, `bfloat16_stochastic` (rounded up or down at random), `int8_dynamic` or `int8_linear` (blocks
-    of 256 with a scale each), `int4_dynamic` (blocks of 128; in blocks, states are float32 for parameters of less than
-    4096 elements, unless the spec sums over parameters); otherwise they have the dtype of the weight, and are float32
-    with `weights`.
+    `storage` says how elementwise states are stored, all of them or by name, as `bfloat16_stochastic` or
+    `int8_dynamic`; docs/kernels.md has a table, and `optgen.ir.storage.STORAGES` the records. States whose codes are in
+    blocks are float32 for parameters of less than 4096 elements, unless the spec sums over parameters. Without a
+    `storage`, states have the dtype of the weight, and are float32 with `weights`.
 
     `matmul` says how float32 matrices are multiplied: `float32`, by the fastest code for this CPU; `bfloat16`, rounded
     to that, with sums in float32; or `deterministic`, to the same bits on every CPU.

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+TESTING = ROOT / "docs" / "testing.md"
 FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).rglob("*.py"))
 
 LAYERS: dict[str, list[str]] = {
@@ -419,3 +420,12 @@ def test_the_lazy_names_of_optgen_are_its_public_ones() -> None:
 
     assert set(optgen._MODULES) == set(optgen.__all__)
     assert all(getattr(optgen, name).__name__ == name for name in optgen.__all__)
+
+
+def test_every_package_has_tests_that_are_named() -> None:
+    """The table in docs/testing.md of which tests are for which change."""
+    rows = re.findall(r"^\| (.*`.*) \| `(.*)`.* \|$", TESTING.read_text(encoding="utf-8"), re.MULTILINE)
+    named = {package for changed, _ in rows for package in re.findall(r"`optgen/(\w+)", changed)}
+    packages = {p.parent.name for p in (ROOT / "optgen").glob("*/__init__.py")}
+    assert packages <= named
+    assert all((ROOT / "tests" / part).exists() for _, parts in rows for part in parts.split())

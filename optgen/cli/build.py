@@ -89,7 +89,7 @@ def register(commands: Commands) -> None:
         "--storage", action="append", default=[], metavar="[STATE=]STORAGE", help="of states: as int8_dynamic"
     )
     parser.add_argument("--target", default="cpu", choices=TARGETS, help="what to compile for (default: cpu)")
-    common.add_arch(parser, "; with --target amdgpu the GPUs: gfx90a, gfx942 or gfx1100")
+    common.add_arch(parser, "; with --target amdgpu the GPUs, as gfx942")
     library.register(parser)
 
 
@@ -138,15 +138,15 @@ def _kernels(args: argparse.Namespace) -> int:
                 _write(optimizer, target, products, folder)
             left_out = sum(optimizer.is_staged(flags) for flags in _chosen(optimizer, args.all))
             note = (
-                f"; left out, as their products, loops or timings run from Python only: {left_out}" if left_out else ""
+                f"; left out, as libraries alone have their products, loops or timings: {left_out}" if left_out else ""
             )
             count = f"{len(products)} kernel{'s' * (len(products) != 1)}"
             tqdm.write(f"{shown(folder) if products else specfiles.name_of(path)}: {count}{note}")
             empty += [path] * (not products)
     if args.spec and empty:
         names = ", ".join(map(specfiles.name_of, empty))
-        why = "a step has products or loops between kernels, and runs from Python only"
-        instead = "optgen.load(name) on CPUs, optgen.load(name, target='cuda') on GPUs of NVIDIA"
+        why = "a step has products or loops between kernels"
+        instead = "optgen build NAME -o FOLDER makes a library that has them; in Python there is optgen.load(name)"
         print(f"optgen: {names}: no bare kernels: {why}: {instead}", file=sys.stderr)
         return 1
     return 0

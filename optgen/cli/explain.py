@@ -218,4 +218,5 @@ def _costs(optimizer: Optimizer) -> str:
         rows.append((label, streams, f"{c.bytes:g}", str(c.flops), str(c.sweeps), f"{seconds * 1e3:.0f} ms"))
     threads = num_threads()
     note = f"at {speed / 1e9:.1f} GB/s, measured now with {threads} thread{'s' if threads > 1 else ''}"
-    return f"{terminal.lines(rows, _room())}\n{note}"
+    counted = "flops: additions, products, quotients and roots, without those of exp and the like"
+    return f"{terminal.lines(rows, _room())}\n{counted}\n{note}"

@@ -84,7 +84,7 @@ def show(args: argparse.Namespace) -> int:
     if args.times:
         own = groups.sizes(optimizer.program(flags).groups, SHAPE, resolved.values)
         values = {**resolved.values, **sizes(SHAPE, optimizer.last_two), **own}
-        print(times.table(source, variant, values))
+        print(times.table(source, variant, values, SHAPE))
         return 0
     if args.stage == "spec":
         print(format_text(optimizer.source), end="")

@@ -14,6 +14,7 @@ from optgen.stages.plan import KernelStage, LoopStage
 
 COLUMNS = ("operations", "sweeps", "LLVM instructions", "bytes")
 NOTE = """\
+of a matrix of {} x {}
 times: of a second compilation; they vary from run to run, the counts do not
 operations: of check, equations; of cut and fold, stages; of others, kernels'
 bytes: of layout, the arrays between kernels; of object code, machine code"""
@@ -43,9 +44,9 @@ class Stopwatch:
         self._begin = time.perf_counter()  # what counting took belongs to no step
 
 
-def table(source: Source, variant: Variant, values: Mapping[str, float | None]) -> str:
-    """The table of one variant, for this machine, past the cache. `values` has the params, and the sizes of the
-    parameter for which arrays between kernels get places."""
+def table(source: Source, variant: Variant, values: Mapping[str, float | None], shape: tuple[int, ...]) -> str:
+    """The table of one variant, for this machine, past the cache. `values` has the params, and the sizes of a parameter
+    of this shape, for which arrays between kernels get places."""
     compile_and_load(source, variant, values, "first", ignore)
     watch = Stopwatch()
     compile_and_load(source, variant, values, "second", watch)
@@ -60,7 +61,7 @@ def table(source: Source, variant: Variant, values: Mapping[str, float | None]) 
         "  ".join([row[0].ljust(widths[0]), *(x.rjust(n) for x, n in zip(row[1:], widths[1:], strict=True))])
         for row in rows
     ]
-    return "\n".join([*(line.rstrip() for line in lines), NOTE])
+    return "\n".join([*(line.rstrip() for line in lines), NOTE.format(*shape)])
 
 
 def compile_and_load(

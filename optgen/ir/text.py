@@ -29,7 +29,7 @@ _INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w
 
 def to_text(kernel: Kernel) -> str:
     rows = [
-        f"kernel {kernel.name} {kernel.dtype}{'' if kernel.advances else ' evaluate'}{' last_two' * kernel.last_two}",
+        f"kernel {kernel.name} {kernel.dtype}{'' if kernel.advances else ' keeps_t'}{' last_two' * kernel.last_two}",
         " ".join(("hyper", *kernel.hyper)),
     ]
     for b in kernel.buffers:
@@ -97,7 +97,7 @@ def from_text(text: str) -> Kernel:
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise ValueError(f"line {number} is not kernel text: {line!r} ({error})") from error
     planned = tuple(Phase(k, tuple(i)) for k, i in phases)
-    return Kernel(name, dtype, tuple(buffers), hyper, planned, "evaluate" not in marks, "last_two" in marks)
+    return Kernel(name, dtype, tuple(buffers), hyper, planned, "keeps_t" not in marks, "last_two" in marks)
 
 
 def _buffer(words: list[str]) -> Buffer:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from optgen.declarations import NEVER_AGAIN
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Name, Number, Text
 from optgen.groups import WORDS
@@ -51,6 +50,7 @@ from optgen.lang.statements import (
 from optgen.lang.syntax import VERSIONS, Token, is_version
 from optgen.lang.uses import FOR
 from optgen.model import (
+    NEVER_AGAIN,
     RESERVED_PARAMS,
     Equation,
     Flag,

@@ -123,7 +123,8 @@ def _help(fault: Fault) -> str:
     if fault.what.startswith("solve("):
         return "a step with a singular matrix is an error; add a small multiple of identity(n) to it"
     if fault.case in HUGE:
-        return "bound what grows, as in min(x, 80)"
+        angles = any(name in fault.what for name in ("sin(", "cos(", "tan("))
+        return "bring angles near 0, as in mod(x, 2*pi)" if angles else "bound what grows, as in min(x, 80)"
     to = " to the divisor" if "/" in fault.what else ""
     return f"add a small constant{to}, or choose another value: where(x == 0, 0, ...)"
 

@@ -49,6 +49,11 @@ class Library:
         names = ", ".join(cpu.name for cpu in self.cpus)
         return f"{self.gpu.arch} and later GPUs, beside {names}" if self.gpu else names
 
+    def about(self) -> str:
+        """What its header says first: what it is for, and how programs are compiled with it."""
+        options = " ".join(["-I FOLDER", f"FOLDER/lib{self.name}.a", *self.linked_by_programs()])
+        return f"For {self.made_for()}. cc program.c {options}"
+
     def linked(self) -> list[str]:
         """What programs link, too, as GCC's options, beside LAPACK."""
         given = self.system.linked.split()
@@ -96,7 +101,7 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     products = needed(library.name, library.cpus, calling, factorizes=library.factorizes()) if calling else []
     linked = library.linked_by_programs()
     files = {
-        f"{library.name}.h": header(library.name, library.specs, f"For {library.made_for()}.").encode(),
+        f"{library.name}.h": header(library.name, library.specs, library.about()).encode(),
         f"{library.name}.c": source(library.name, built, library.cpus, library.gpu, linked, products).encode(),
         f"{library.name}.json": _manifest(library, built).encode(),
         f"{library.name}.rs": module(library.name, library.specs).encode(),

@@ -32,6 +32,7 @@ GENERAL: Mapping[str, tuple[str, str]] = {
     "curvature": ("curvature", "adahessian apollodqn lbfgs sophia"),
     "noise": ("noise", "ivon noisysgd psgld sghmc sgld"),
     "loss": ("a rate that follows from the loss", "alig"),
+    "no-gradients": ("no gradients", "mezo"),
     "games": ("games", "extra_adam extragradient"),
 }
 """Families of the specs without a folder: a word for it, what it is, and its specs."""

@@ -27,7 +27,7 @@ from optgen.lang.kinds import base_names, infer_values, kind_of, never, silent, 
 from optgen.lang.loops import loop_at, loops_around
 from optgen.model import Equation, Loop, Optimizer, Program, Timing
 from optgen.stages.plan import GROUPED
-from optgen.stages.reductions import TreeFolding
+from optgen.stages.tree_folding import TreeFolding
 from optgen.symbolic.written import expression
 
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import groupby
 
-from optgen.declarations import is_never
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.functions.record import Distribution, Fenced, FunctionName, Rewritten, Root
 from optgen.functions.table import FUNCTIONS, is_draw
-from optgen.model import Equation, Flags, Loop, Optimizer
+from optgen.model import Equation, Flags, Loop, Optimizer, is_never
 from optgen.symbolic.arrays import arrays, is_array
 from optgen.symbolic.names import Names, Time
 from optgen.symbolic.shown import Values, conditions, equations, loops

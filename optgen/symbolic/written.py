@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from optgen.axes import COLS, ROWS, Axes, shown
-from optgen.declarations import is_never
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.functions.table import is_draw
+from optgen.model import is_never
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/", "@"), (), ("^",))

@@ -164,8 +164,9 @@ class Trainer:
 
         `closure` computes the loss and its gradients, and returns the loss: it is called before the update, and its
         result returned. An optimizer whose steps have phases, such as 'adam with sam', has it called before each phase,
-        and the first loss is returned; one that reads no gradients needs no backward pass. Without it, `phase` names the one that is computed: a step is then several
-        calls, each after a backward pass. Phases come in their order; MXNetError names the one that is due.
+        and the first loss is returned; one that reads no gradients needs no backward pass. Without a closure, `phase`
+        names the one that is computed: a step is then several calls, each after a backward pass. Phases come in their
+        order; MXNetError names the one that is due.
 
         `loss` is for optimizers that read it, as `alig` does: a number, an array, or a list of them (those of several
         contexts, or processes). Their sum is divided by `batch_size`, as gradients are. With a closure, it is what that

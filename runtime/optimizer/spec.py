@@ -42,9 +42,8 @@ class SpecOptimizer(Optimizer):
 
     lazy_update: of a row-sparse gradient, update the present rows alone, as if the others did not exist; otherwise the
         absent rows have gradient 0. Only where the equations allow it.
-    storage: how states that are shaped like the weight are stored: 'float32', 'bfloat16', 'bfloat16_stochastic',
-        'int8_dynamic', 'int8_linear', 'int4_dynamic', or a dict of these by state. None: as the weight, or as its
-        master.
+    storage: how states that are shaped like the weight are stored, as 'int8_dynamic', or a dict of such names by state;
+        docs/kernels.md has a table of them. None: as the weight, or as its master.
     """
 
     spec: ClassVar[Spec]

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from optgen.functions.interval import ALL
 from optgen.functions.record import Elementwise, Reduction
-from optgen.functions.trigonometric import LARGEST
 from tests.functions.values import (
     ELEMENTWISE,
     OF_NUMBERS,
@@ -46,17 +46,16 @@ def _values(what: Elementwise | Reduction) -> list[Array]:
 
 
 def _unlike(name: str, args: list[Array]) -> Array:
-    """Where the language alone has NaN, in `mod` of large quotients and at large angles; and where a bound of `clip` is
-    NaN, which is unset here."""
+    """Where the language alone has NaN, outside of domains and in `mod` of large quotients; and where a bound of `clip`
+    is NaN, which is unset here."""
     with np.errstate(all="ignore"):
         match name:
             case "mod":
                 return np.asarray(~(np.abs(args[0] / args[1]) < 2**48))
-            case "sin" | "cos" | "tan":
-                return np.asarray(np.abs(args[0]) > LARGEST)
             case "clip":
                 return np.asarray(np.isnan(args[1]) | np.isnan(args[2]))
-    return np.zeros((), bool)
+    domain = ELEMENTWISE[name].domain if name in ELEMENTWISE else ALL
+    return np.zeros((), bool) if domain == ALL else np.asarray((args[0] < domain.low) | (args[0] > domain.high))
 
 
 def _differing(name: str, text: str, args: list[Array], found: Array, wanted: Array) -> str:

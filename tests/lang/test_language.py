@@ -27,7 +27,19 @@ from optgen.lang.expression_actions import LineError
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
 from optgen.stages.plan import KernelStage
 from tests.lang import lark_grammar
-from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, TUTORIAL, Example, check, codes, examples, kind_word, links, tables
+from tests.lang.reference import (
+    EXAMPLES,
+    SECTIONS,
+    TEXT,
+    TUTORIAL,
+    Example,
+    check,
+    codes,
+    examples,
+    kind_word,
+    links,
+    tables,
+)
 
 LANG = Path(parser.__file__).parent
 

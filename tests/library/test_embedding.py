@@ -57,6 +57,14 @@ def test_each_program_prints_the_same(command: str, folder: Path) -> None:
     assert printed(folder, command.replace("python ", f"{sys.executable} ")).endswith(EXPECTED)
 
 
+def test_the_program_with_a_matrix(folder: Path) -> None:
+    build(folder / "muon", "muon")
+    (command,) = re.findall(r"^    (cc matrix\.c .*)$", README, re.MULTILINE)
+    assert printed(folder, command) == "loss 0.0000\n"
+    about = (folder / "muon" / "muon.h").read_text(encoding="utf-8").partition("*/")[0]
+    assert "cc program.c -I FOLDER FOLDER/libmuon.a -lm -pthread" in " ".join(about.split())
+
+
 def test_the_program_is_c99_and_links_the_shared_library(folder: Path) -> None:
     strict = "cc -std=c99 -Wall -Wextra -Werror -pedantic plane.c -I adam adam/libadam.so -lm -Wl,-rpath,adam -o plane"
     assert printed(folder, strict, "&& ./plane") == EXPECTED

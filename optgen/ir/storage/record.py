@@ -16,8 +16,11 @@ class Codec(NamedTuple):
     """Integer codes that stand for float32 numbers.
 
     Both are functions of a `Builder`. `encode(b, x)` gives the int32 code of a float32, `decode(b, code)` the float32
-    of a code. Where rounding is random, it is `encode(b, x, random)`, with a random int32 in [0, 65536). `largest` is
-    the number that the largest code stands for; in a block, it stands for the block's scale.
+    of a code. `encode` takes every float32: by itself, it keeps infinities and NaN; in a block, it gets numbers that
+    are divided by the scale, at most `largest`, and 0 where the scale is infinite or NaN (`blocks.py`).
+    `encode(decode(c))` is a code of the same number as c. Where rounding is random, it is `encode(b, x, random)`, with
+    a random int32 in [0, 65536). `largest` is the number that the largest code stands for; in a block, it stands for
+    the block's scale.
     """
 
     encode: Callable[..., Any]
