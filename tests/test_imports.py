@@ -429,3 +429,15 @@ def test_every_package_has_tests_that_are_named() -> None:
     packages = {p.parent.name for p in (ROOT / "optgen").glob("*/__init__.py")}
     assert packages <= named
     assert all((ROOT / "tests" / part).exists() for _, parts in rows for part in parts.split())
+
+
+def test_lines_of_c_are_as_long_as_those_of_python() -> None:
+    sources = [p for folder in ("optgen", "tests", "examples") for p in (ROOT / folder).rglob("*.[chu]*")]
+    long = [
+        f"{p.relative_to(ROOT)}:{number}"
+        for p in sources
+        if p.suffix in (".c", ".h", ".cu", ".cpp")
+        for number, line in enumerate(p.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 120
+    ]
+    assert not long

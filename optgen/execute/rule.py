@@ -18,7 +18,7 @@ from optgen.execute.steps import evaluation
 from optgen.execute.steps.phased import PhasedStep
 from optgen.execute.steps.step import BoundStep
 from optgen.execute.tensors.donation import check_donated
-from optgen.execute.tensors.gradients import gradients_per_param
+from optgen.execute.tensors.gradients import GivenGradients, gradients_per_param
 from optgen.execute.tensors.sparse import RowSparse
 from optgen.model import PHASE, FlagValue
 
@@ -130,31 +130,28 @@ class UpdateRule(KernelChoice):
             if grads is None and sources is None and not self.spec.needs_gradients:
                 grads = objects  # nothing reads them, and all parameters are updated
             listed = None if grads is None else buffers.as_list(grads, "grads", len(objects))
-            return self._bound(
-                device, tensors, listed, state, laid_out(layout, fields), own_flags,
-                {name: buffers.as_list(x, f"inputs[{name!r}]") for name, x in (inputs or {}).items()},
-                objects if sources is None else buffers.as_list(sources, "sources", len(objects)),
-                lazy=lazy, donate_grads=donate_grads, gradients=gradients_per_param(listed) if listed else gradients,
-            )  # fmt: skip
+            each = gradients_per_param(listed) if listed else gradients
+            found = objects if sources is None else buffers.as_list(sources, "sources", len(objects))
+            own_inputs = {name: buffers.as_list(x, f"inputs[{name!r}]") for name, x in (inputs or {}).items()}
+            given = GivenGradients(listed, found, each, lazy and not self.spec.phases, donate_grads)
+            return self._bound(device, tensors, given, state, laid_out(layout, fields), own_flags, own_inputs)
 
     def _bound(
-        self, device: Device, tensors: Sequence[Tensor], grads: list[Any] | None, state: State | None, layout: Layout,
-        flags: Sequence[Mapping[str, FlagValue]], inputs: Mapping[str, list[Any]], sources: list[Any], *, lazy: bool,
-        donate_grads: bool, gradients: int,
+        self, device: Device, tensors: Sequence[Tensor], given: GivenGradients, state: State | None, layout: Layout,
+        flags: Sequence[Mapping[str, FlagValue]], inputs: Mapping[str, list[Any]],
     ) -> BoundStep | PhasedStep:  # fmt: skip
         """A step of lists; with phases, one of each."""
         pieces = self.pieces(layout, len(tensors))
-        sparse = [isinstance(g, RowSparse) for g in grads or [None] * len(tensors)]
+        sparse = [isinstance(g, RowSparse) for g in given.listed or [None] * len(tensors)]
         initial = self._initial_state(tensors, sparse, flags, pieces, device) if state is None else state
-        lazy = lazy and not self.spec.phases
-        by_row = [lazy and x for x in sparse]
+        by_row = [given.lazy and x for x in sparse]
 
         def bound(phase: Mapping[str, FlagValue]) -> BoundStep:
             own = [{**x, **phase} for x in flags]
-            kernels = self.kernels(tensors, by_row, own, pieces, gradients, donated=donate_grads)
+            kernels = self.kernels(tensors, by_row, own, pieces, given.each, donated=given.donated)
             return BoundStep(
-                self, device, tensors, kernels, initial, inputs, grads=grads, grad_sources=sources, lazy=lazy,
-                flags=own, ids=layout.ids, pieces=pieces, exchange=layout.exchange, donate_grads=donate_grads,
+                self, device, tensors, kernels, initial, inputs, given,
+                flags=own, ids=layout.ids, pieces=pieces, exchange=layout.exchange,
             )  # fmt: skip
 
         if not self.spec.phases:

@@ -43,7 +43,8 @@ static context *context_at(const spec *s, const void *address, int taken)
         *place = c->next;
     unlock();
     if (!c)
-        fail(OPTGEN_NO_CONTEXT, "%s: there is no such context: it is NULL, was destroyed, or is of another spec", s->name);
+        fail(OPTGEN_NO_CONTEXT, "%s: there is no such context: it is NULL, was destroyed, or is of another spec",
+             s->name);
     return c;
 }
 
@@ -104,12 +105,13 @@ static optgen_status check_shared(const spec *s, const double *own, const double
 {
     for (int32_t k = 0; s->joins && k < s->n_hypers; k++)
         if (!s->hypers[k].per_tensor && !is_same(own[k], first[k]))
-            return fail(OPTGEN_BAD_HYPER, "%s: tensors share values, so '%s' must be one number for all of them", s->name,
-                        s->hypers[k].name);
+            return fail(OPTGEN_BAD_HYPER, "%s: tensors share values, so '%s' must be one number for all of them",
+                        s->name, s->hypers[k].name);
     return OPTGEN_OK;
 }
 
-/* Takes hyper-parameters over: those of all tensors, or `stride` apart those of each. Nothing changes after an error. */
+/* Takes hyper-parameters over: those of all tensors, or `stride` apart those of each. Nothing changes after an
+   error. */
 static optgen_status set_hyper(context *c, const double *hyper, int64_t stride, int is_step)
 {
     const spec *const s = c->spec;
@@ -143,8 +145,8 @@ static optgen_status check_counts(const context *c, int64_t most)
 {
     for (int64_t i = 0; i < c->n; i++)
         if (c->t[i] < 0 || c->t[i] > most)
-            return fail(OPTGEN_BAD_ARGUMENT, "%s: the count of tensors[%lld] is %lld; it is from 0 to 2^53", c->spec->name,
-                        (long long)i, (long long)c->t[i]);
+            return fail(OPTGEN_BAD_ARGUMENT, "%s: the count of tensors[%lld] is %lld; it is from 0 to 2^53",
+                        c->spec->name, (long long)i, (long long)c->t[i]);
     return OPTGEN_OK;
 }
 
@@ -157,7 +159,8 @@ static optgen_status check_tensors(const context *c)
             return fail(OPTGEN_BAD_ARGUMENT, "%s: tensors[%lld].grad is NULL, and no other gradients were set", s->name,
                         (long long)i);
         if (c->members[i].needs_rows && c->members[i].present < 0)
-            return fail(OPTGEN_BAD_ARGUMENT, "%s: tensors[%lld] was made for row-sparse gradients (options.row_sparse), of "
+            return fail(OPTGEN_BAD_ARGUMENT,
+                        "%s: tensors[%lld] was made for row-sparse gradients (options.row_sparse), of "
                         "which this spec has other equations than of dense ones: set its rows", s->name, (long long)i);
     }
     return check_counts(c, MOST_UPDATES - 1);
@@ -171,8 +174,8 @@ static optgen_status check_due(const context *c, int32_t phase, const char *what
     if (phase == c->due)
         return OPTGEN_OK;
     if (what)
-        return fail(OPTGEN_BAD_PHASE, "%s: the step is not complete: %s_step_%s is due before %s_%s", s->name, s->name, due,
-                    s->name, what);
+        return fail(OPTGEN_BAD_PHASE, "%s: the step is not complete: %s_step_%s is due before %s_%s", s->name, s->name,
+                    due, s->name, what);
     return fail(OPTGEN_BAD_PHASE, "%s: %s_step_%s is due, and not %s_step_%s", s->name, s->name, due, s->name,
                 s->phase_names[phase]);
 }
@@ -275,8 +278,8 @@ static inline optgen_status set_rows(const spec *s, void *address, int64_t i, co
         return fail(OPTGEN_BAD_ARGUMENT, "%s: there is no tensor %lld of %lld", s->name, (long long)i, (long long)c->n);
     member *const m = &c->members[i];
     if (!m->is_sparse)
-        return fail(OPTGEN_BAD_ARGUMENT, "%s: options.row_sparse did not say that tensors[%lld] has such gradients", s->name,
-                    (long long)i);
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: options.row_sparse did not say that tensors[%lld] has such gradients",
+                    s->name, (long long)i);
     optgen_status status = check_rows(s, m, i, values, rows, count);
     if (status)
         return status;

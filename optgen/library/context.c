@@ -58,8 +58,8 @@ static optgen_status make_stages(const context *c, group *first, const program *
     return status;
 }
 
-/* Makes the groups of all tensors that have the same kernel as the first one and are not yet taken; of the first one alone
-   where it is updated so. */
+/* Makes the groups of all tensors that have the same kernel as the first one and are not yet taken; of the first one
+   alone where it is updated so. */
 static optgen_status group_tensors(const context *c, group **end, int32_t section, int64_t first, char *is_taken)
 {
     const kernel *const k = kernel_of(c, section, &c->members[first]);
@@ -82,7 +82,8 @@ static optgen_status group_tensors(const context *c, group **end, int32_t sectio
 static optgen_status make_groups(context *c)
 {
     const int32_t sections = c->spec->sections;
-    const int64_t kernels = (int64_t)c->spec->variants * (1 + c->spec->small_differ), most = c->n < kernels || c->spec->alone ? c->n : kernels;
+    const int64_t kernels = (int64_t)c->spec->variants * (1 + c->spec->small_differ);
+    const int64_t most = c->n < kernels || c->spec->alone ? c->n : kernels;
     c->groups = calloc((size_t)sections * (size_t)most * (size_t)c->spec->most_kernels + 1, sizeof(group));
     c->first_group = calloc((size_t)sections + 1, sizeof(int64_t));
     char *const is_taken = malloc((size_t)c->n + 1);
@@ -181,7 +182,8 @@ static optgen_status check_request(const spec *s, const void *tensors, int64_t n
     if (r->dtype < 0 || r->dtype > OPTGEN_BFLOAT16)
         return fail(OPTGEN_BAD_ARGUMENT, "%s: options.dtype is %d, which is no optgen_dtype", s->name, (int)r->dtype);
     if (dtype_index[r->dtype] < 0)
-        return fail(OPTGEN_NOT_BUILT, "%s: this library was not built for %s, which options.dtype is; build it with --dtype "
+        return fail(OPTGEN_NOT_BUILT,
+                    "%s: this library was not built for %s, which options.dtype is; build it with --dtype "
                     "%s", s->name, dtype_names[r->dtype], dtype_names[r->dtype]);
     if (level() < 0)
         return fail(OPTGEN_BAD_CPU, "%s: this CPU lacks instructions of %s, which this library was built for", s->name,

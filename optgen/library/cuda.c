@@ -93,8 +93,10 @@ static optgen_status check_capability(const spec *s, device *d)
     if (!status)
         status = CALL(s, cuDeviceGetAttribute, &d->multiprocessors, ATTRIBUTE_MULTIPROCESSORS, d->number);
     if (!status && 10 * major + minor < OLDEST_GPU)
-        return fail(OPTGEN_NO_GPU, "%s: GPU %d has compute capability %d.%d, and this library is for %d.%d and later: build "
-                    "it with --arch sm_%d%d", s->name, d->ordinal, major, minor, OLDEST_GPU / 10, OLDEST_GPU % 10, major, minor);
+        return fail(OPTGEN_NO_GPU,
+                    "%s: GPU %d has compute capability %d.%d, and this library is for %d.%d and later: build "
+                    "it with --arch sm_%d%d", s->name, d->ordinal, major, minor, OLDEST_GPU / 10, OLDEST_GPU % 10,
+                    major, minor);
     return status;
 }
 

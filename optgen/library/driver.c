@@ -1,5 +1,5 @@
-/* The CUDA driver, which is loaded when a context is first made: a library needs neither NVIDIA's headers nor a link with
-   the driver. Functions are those of cuda.h, with their handles as pointers. */
+/* The CUDA driver, which is loaded when a context is first made: a library needs neither NVIDIA's headers nor a link
+   with the driver. Functions are those of cuda.h, with their handles as pointers. */
 
 #if !defined(_WIN32)
 #include <dlfcn.h>
@@ -105,8 +105,8 @@ static optgen_status told(const spec *s, const char *function, int said)
         return OPTGEN_OK;
     if (driver.cuGetErrorString(said, &words) || !words)
         words = "an error that it has no words for";
-    return fail(said == CUDA_OUT_OF_MEMORY ? OPTGEN_NO_MEMORY : OPTGEN_CUDA_ERROR, "%s: %s: %s (%d)%s", s->name, function,
-                words, said,
+    return fail(said == CUDA_OUT_OF_MEMORY ? OPTGEN_NO_MEMORY : OPTGEN_CUDA_ERROR, "%s: %s: %s (%d)%s", s->name,
+                function, words, said,
                 said == CUDA_NOT_INITIALIZED ? "; a process cannot use CUDA if it was forked from one that does" : "");
 }
 

@@ -1,5 +1,5 @@
-/* Factorizations of matrices by LAPACK, with Fortran's interface: a program links it. Memory here is row-major, and that of
-   LAPACK column-major: it sees the transpose of each matrix. */
+/* Factorizations of matrices by LAPACK, with Fortran's interface: a program links it. Memory here is row-major, and
+   that of LAPACK column-major: it sees the transpose of each matrix. */
 
 #if !defined(OPTGEN_LAPACK_INT)
 #define OPTGEN_LAPACK_INT int /* int64_t where LAPACK was compiled so */
@@ -10,30 +10,30 @@
 typedef OPTGEN_LAPACK_INT lapack_int;
 
 /* Lengths of strings come last. */
-#define LAPACK_ROUTINES(letter, real)                                                                                      \
-    void OPTGEN_LAPACK_NAME(letter##syevd)(const char *, const char *, const lapack_int *, real *, const lapack_int *,     \
-                                           real *, real *, const lapack_int *, lapack_int *, const lapack_int *,           \
-                                           lapack_int *, size_t, size_t);                                                  \
-    void OPTGEN_LAPACK_NAME(letter##gelqf)(const lapack_int *, const lapack_int *, real *, const lapack_int *, real *,     \
-                                           real *, const lapack_int *, lapack_int *);                                      \
-    void OPTGEN_LAPACK_NAME(letter##orglq)(const lapack_int *, const lapack_int *, const lapack_int *, real *,             \
-                                           const lapack_int *, const real *, real *, const lapack_int *, lapack_int *);    \
-    void OPTGEN_LAPACK_NAME(letter##gesv)(const lapack_int *, const lapack_int *, real *, const lapack_int *,              \
-                                          lapack_int *, real *, const lapack_int *, lapack_int *);                         \
-    void OPTGEN_LAPACK_NAME(letter##gesdd)(const char *, const lapack_int *, const lapack_int *, real *,                   \
-                                           const lapack_int *, real *, real *, const lapack_int *, real *,                 \
-                                           const lapack_int *, real *, const lapack_int *, lapack_int *, lapack_int *,     \
+#define LAPACK_ROUTINES(letter, real)                                                                                  \
+    void OPTGEN_LAPACK_NAME(letter##syevd)(const char *, const char *, const lapack_int *, real *, const lapack_int *, \
+                                           real *, real *, const lapack_int *, lapack_int *, const lapack_int *,       \
+                                           lapack_int *, size_t, size_t);                                              \
+    void OPTGEN_LAPACK_NAME(letter##gelqf)(const lapack_int *, const lapack_int *, real *, const lapack_int *, real *, \
+                                           real *, const lapack_int *, lapack_int *);                                  \
+    void OPTGEN_LAPACK_NAME(letter##orglq)(const lapack_int *, const lapack_int *, const lapack_int *, real *,         \
+                                           const lapack_int *, const real *, real *, const lapack_int *, lapack_int *);\
+    void OPTGEN_LAPACK_NAME(letter##gesv)(const lapack_int *, const lapack_int *, real *, const lapack_int *,          \
+                                          lapack_int *, real *, const lapack_int *, lapack_int *);                     \
+    void OPTGEN_LAPACK_NAME(letter##gesdd)(const char *, const lapack_int *, const lapack_int *, real *,               \
+                                           const lapack_int *, real *, real *, const lapack_int *, real *,             \
+                                           const lapack_int *, real *, const lapack_int *, lapack_int *, lapack_int *, \
                                            size_t);
 LAPACK_ROUTINES(s, float)
 LAPACK_ROUTINES(d, double)
 
 /* The same routine for float64 or float32. */
-#define LAPACK(wide, name, ...)                                                                                            \
-    do {                                                                                                                   \
-        if (wide)                                                                                                          \
-            OPTGEN_LAPACK_NAME(d##name)(__VA_ARGS__);                                                                      \
-        else                                                                                                               \
-            OPTGEN_LAPACK_NAME(s##name)(__VA_ARGS__);                                                                      \
+#define LAPACK(wide, name, ...)                                                                                        \
+    do {                                                                                                               \
+        if (wide)                                                                                                      \
+            OPTGEN_LAPACK_NAME(d##name)(__VA_ARGS__);                                                                  \
+        else                                                                                                           \
+            OPTGEN_LAPACK_NAME(s##name)(__VA_ARGS__);                                                                  \
     } while (0)
 
 enum { LAPACK_BLOCK = 64 }; /* the most columns that LAPACK takes at once, for which it needs memory */
@@ -157,8 +157,8 @@ static inline lapack_int eigenvectors(job *j)
     return status;
 }
 
-/* max(l, e, t)^(-1/p) for the eigenvalues l = values * 2^exponent; e is 8 u L, where L is the largest and u the distance
-   from 1 to the next number; t is the smallest normal number. */
+/* max(l, e, t)^(-1/p) for the eigenvalues l = values * 2^exponent; e is 8 u L, where L is the largest and u the
+   distance from 1 to the next number; t is the smallest normal number. */
 static void inverse_roots(void *values, int64_t n, double p, int exponent, int wide)
 {
     const double unit = wide ? 0x1p-52 : 0x1p-23, tiny = wide ? 0x1p-1022 : 0x1p-126;
@@ -281,15 +281,16 @@ static int64_t factorization_bytes(const group *first, const member *m, const ca
     const operand *const a = &of->operands[0], *const b = &of->operands[of->n_operands - 1];
     const int64_t rows = rows_of(m, a), cols = cols_of(m, a), n = rows > cols ? rows : cols;
     const int64_t panel = products[level()][is_wide(first)].width + products[level()][is_wide(first)].columns;
-    const int64_t squares = 8 * n * n + n * (n + 2 * panel), lines = n * (2 * LAPACK_BLOCK + 32) + rows_of(m, b) * cols_of(m, b);
+    const int64_t squares = 8 * n * n + n * (n + 2 * panel);
+    const int64_t lines = n * (2 * LAPACK_BLOCK + 32) + rows_of(m, b) * cols_of(m, b);
     return 8 * (squares + lines + 16) + 16 * LINE;
 }
 
-#define FACTORIZATION(name, reason)                                                                                        \
-    static inline optgen_status run_##name(context *c, group *first, const call *of, const double *numbers)               \
-    {                                                                                                                      \
-        job j = {c, first, of, &c->members[first->order[0]], numbers, 0, 0, NULL};                                         \
-        return factorize(&j, name, #name, reason);                                                                         \
+#define FACTORIZATION(name, reason)                                                                                    \
+    static inline optgen_status run_##name(context *c, group *first, const call *of, const double *numbers)            \
+    {                                                                                                                  \
+        job j = {c, first, of, &c->members[first->order[0]], numbers, 0, 0, NULL};                                     \
+        return factorize(&j, name, #name, reason);                                                                     \
     }
 FACTORIZATION(inverse_root, "has eigenvalues that did not converge")
 FACTORIZATION(eigenvectors, "has eigenvalues that did not converge")

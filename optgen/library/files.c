@@ -60,7 +60,8 @@ static int is_no_file(const char *path)
     return found != INVALID_FILE_ATTRIBUTES && (found & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE));
 }
 #else
-static FILE *opened(const char *path, int is_new) { return fopen(path, is_new ? "wbxe" : "rbe"); } /* e: not a child's */
+/* e: not a child's */
+static FILE *opened(const char *path, int is_new) { return fopen(path, is_new ? "wbxe" : "rbe"); }
 
 static int64_t bytes_of_file(FILE *file)
 {

@@ -1,5 +1,5 @@
-/* Steps on a GPU: tables that are sent to it, and launches that read them. Tables are planned by what the header of bare
-   kernels has, too: optgen/emit/cuda_header.py. */
+/* Steps on a GPU: tables that are sent to it, and launches that read them. Tables are planned by what the header of
+   bare kernels has, too: optgen/emit/cuda_header.py. */
 
 struct device_code {
     const optgen_kernel *table;
@@ -54,7 +54,8 @@ static optgen_status open_group(const context *c, group *g)
             t->image[optgen_table_matrices(kernel, n) + j] = m->matrices ? m->matrices : 1;
         bound += m->size + (m->matrices ? m->matrices : 1) * cols;
         if (bound > 2 * MOST_ELEMENTS)
-            return fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld] and those before it have more elements than one kernel can "
+            return fail(OPTGEN_BAD_SHAPE,
+                        "%s: tensors[%lld] and those before it have more elements than one kernel can "
                         "have: 2^45, with a row of each matrix counted twice; make several contexts", c->spec->name,
                         (long long)g->order[j]);
     }
@@ -195,7 +196,8 @@ static optgen_status make_ring(const context *c, ring *r)
         most = bytes > most ? bytes : most;
     }
     r->slot_bytes = most < (double)MOST_BYTES ? (size_t)most : (size_t)MOST_BYTES; /* which no machine has */
-    optgen_status status = CALL(c->spec, cuMemHostAlloc, (void **)&r->slots, STEPS_IN_FLIGHT * r->slot_bytes, HOST_PORTABLE);
+    optgen_status status = CALL(c->spec, cuMemHostAlloc, (void **)&r->slots, STEPS_IN_FLIGHT * r->slot_bytes,
+                                HOST_PORTABLE);
     for (int k = 0; k < STEPS_IN_FLIGHT && !status; k++)
         status = CALL(c->spec, cuEventCreate, &r->events[k], EVENT_NO_TIMING);
     return status;
@@ -234,7 +236,8 @@ static optgen_status begin_run(context *c)
         return status;
     status = CALL(c->spec, cuStreamIsCapturing, d->stream, &is_capturing);
     if (!status && is_capturing)
-        status = fail(OPTGEN_BAD_ARGUMENT, "%s: options.stream is being captured, and a step is no part of a graph: each one "
+        status = fail(OPTGEN_BAD_ARGUMENT,
+                      "%s: options.stream is being captured, and a step is no part of a graph: each one "
                       "has numbers of its own", c->spec->name);
     if (!status && d->ring.steps >= STEPS_IN_FLIGHT)
         status = CALL(c->spec, cuEventSynchronize, d->ring.events[d->ring.steps % STEPS_IN_FLIGHT]);

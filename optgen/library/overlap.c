@@ -44,7 +44,8 @@ static optgen_status check_memory(const context *c, const void *memory, int64_t 
         const member *const m = &c->members[i];
         const uint64_t bytes = (uint64_t)(m->size * bytes_of(c->dtype));
         /* of the gradient, which may have some rows only */
-        const uint64_t given = m->present < 0 ? bytes : m->length ? bytes / (uint64_t)m->length * (uint64_t)m->present : 0;
+        const uint64_t row = m->length ? bytes / (uint64_t)m->length : 0;
+        const uint64_t given = m->present < 0 ? bytes : row * (uint64_t)m->present;
         for (int64_t k = 0; bytes && k < each && !status; k++) {
             const void *const places[] = {m->data, m->grad, out ? out[i] : NULL};
             const char *const fields[] = {"data", "grad", "out"};
@@ -53,7 +54,8 @@ static optgen_status check_memory(const context *c, const void *memory, int64_t 
             if (!p || (k == 1 && !given))
                 continue;
             status = check_place(c, p, i, field);
-            ranges[count++] = (range){(uintptr_t)p, (uintptr_t)p + (k == 1 ? given : bytes), i, field, k == 0 || k == 2};
+            ranges[count++] = (range){(uintptr_t)p, (uintptr_t)p + (k == 1 ? given : bytes), i, field,
+                                      k == 0 || k == 2};
         }
     }
     if (memory && !status)

@@ -12,8 +12,8 @@ void OPTGEN_BLAS_NAME(cblas_sgemm)(int order, int trans_a, int trans_b, OPTGEN_B
                                    OPTGEN_BLAS_INT k, float alpha, const float *a, OPTGEN_BLAS_INT lda, const float *b,
                                    OPTGEN_BLAS_INT ldb, float beta, float *c, OPTGEN_BLAS_INT ldc);
 void OPTGEN_BLAS_NAME(cblas_dgemm)(int order, int trans_a, int trans_b, OPTGEN_BLAS_INT m, OPTGEN_BLAS_INT n,
-                                   OPTGEN_BLAS_INT k, double alpha, const double *a, OPTGEN_BLAS_INT lda, const double *b,
-                                   OPTGEN_BLAS_INT ldb, double beta, double *c, OPTGEN_BLAS_INT ldc);
+                                   OPTGEN_BLAS_INT k, double alpha, const double *a, OPTGEN_BLAS_INT lda,
+                                   const double *b, OPTGEN_BLAS_INT ldb, double beta, double *c, OPTGEN_BLAS_INT ldc);
 #endif
 
 /* The lengths of op(x) for an operand x. */

@@ -241,7 +241,8 @@ static optgen_status copy_states(context *c, const states_file *f, int is_copied
     for (int64_t k = 0; k < c->n * s->n_states; k++)
         arrays += c->members[k / s->n_states].states[k % s->n_states] != NULL;
     if (f->identity.at && f->count != arrays)
-        return fail(OPTGEN_BAD_FILE, "%s: the file has %llu arrays, and this context %llu: it was made with other flags",
+        return fail(OPTGEN_BAD_FILE,
+                    "%s: the file has %llu arrays, and this context %llu: it was made with other flags",
                     s->name, (unsigned long long)f->count, (unsigned long long)arrays);
     for (int64_t i = 0; i < c->n && !is_copied; i++) {
         int64_t count;
@@ -307,11 +308,13 @@ static optgen_status load(const spec *s, void *address, const char *path)
     int64_t bytes = 0;
     states_file f = {content_of(path, &bytes), NULL, 0, NULL, 0, {NULL, 0}};
     if (!f.content)
-        return fail(errno == ENOMEM ? OPTGEN_NO_MEMORY : OPTGEN_BAD_FILE, "%s: '%s' cannot be read: %s", s->name, path, strerror(errno));
+        return fail(errno == ENOMEM ? OPTGEN_NO_MEMORY : OPTGEN_BAD_FILE, "%s: '%s' cannot be read: %s", s->name, path,
+                    strerror(errno));
     optgen_status status = OPTGEN_OK;
     errno = 0;
     if (!read_header(&f, bytes))
-        status = errno == ENOMEM ? no_memory(s) : fail(OPTGEN_BAD_FILE, "%s: '%s' is no safetensors file, or damaged", s->name, path);
+        status = errno == ENOMEM ? no_memory(s)
+            : fail(OPTGEN_BAD_FILE, "%s: '%s' is no safetensors file, or damaged", s->name, path);
     else if (f.identity.at && !is_word(f.identity, s->identity))
         status = fail(OPTGEN_BAD_FILE, "%s: '%s' has states of another optimizer, or of another version of it", s->name,
                       path);

@@ -1,5 +1,5 @@
-/* Row-sparse gradients: those that have some rows of a tensor, and zeros elsewhere. The numbers of rows and their values
-   are the program's memory, which each step reads. */
+/* Row-sparse gradients: those that have some rows of a tensor, and zeros elsewhere. The numbers of rows and their
+   values are the program's memory, which each step reads. */
 
 /* An error if rows are none of the tensor, or not in order. */
 static optgen_status check_rows(const spec *s, const member *m, int64_t i, const void *values, const int64_t *rows,
@@ -12,10 +12,11 @@ static optgen_status check_rows(const spec *s, const member *m, int64_t i, const
         return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, rows ? "values" : "rows");
     for (int64_t k = 0; k < count; k++) {
         if (rows[k] < 0 || rows[k] >= m->length)
-            return fail(OPTGEN_BAD_ARGUMENT, "%s: rows[%lld] is %lld, and tensors[%lld] has %lld rows", s->name, (long long)k,
-                        (long long)rows[k], (long long)i, (long long)m->length);
+            return fail(OPTGEN_BAD_ARGUMENT, "%s: rows[%lld] is %lld, and tensors[%lld] has %lld rows", s->name,
+                        (long long)k, (long long)rows[k], (long long)i, (long long)m->length);
         if (k && rows[k] <= rows[k - 1])
-            return fail(OPTGEN_BAD_ARGUMENT, "%s: rows[%lld] is %lld, after %lld; rows ascend, and each occurs once, so sum "
+            return fail(OPTGEN_BAD_ARGUMENT,
+                        "%s: rows[%lld] is %lld, after %lld; rows ascend, and each occurs once, so sum "
                         "those of one number", s->name, (long long)k, (long long)rows[k], (long long)rows[k - 1]);
     }
     return OPTGEN_OK;

@@ -1,7 +1,7 @@
 /* Updates in stages, and all kernels of a section. */
 
-/* Hands the counts of its tensors, less `behind`, to the kernel of a group; `step` is the count that all tensors share, and
-   `turns` are the numbers of the turns of loops. */
+/* Hands the counts of its tensors, less `behind`, to the kernel of a group; `step` is the count that all tensors share,
+   and `turns` are the numbers of the turns of loops. */
 static void set_numbers(const context *c, group *own, int64_t behind, int64_t step, const double *turns)
 {
     const kernel *const of = own->kernel;
@@ -103,14 +103,15 @@ static optgen_status check_gradient(const context *c, int64_t i)
                                   : c->dtype == OPTGEN_FLOAT16 ? 0x7C00u
                                                                : 0x7F80u;
         if ((bits & exponent) == exponent)
-            return fail(OPTGEN_NO_FACTORIZATION, "%s: tensors[%lld].grad has a NaN or an infinity, and matrices of it are "
+            return fail(OPTGEN_NO_FACTORIZATION,
+                        "%s: tensors[%lld].grad has a NaN or an infinity, and matrices of it are "
                         "factorized; nothing was updated", c->spec->name, (long long)i);
     }
     return OPTGEN_OK;
 }
 
-/* Makes the updates of a section that consist of stages: those that may fail, or the others. After an error the tensors of
-   those that may fail are as they were. */
+/* Makes the updates of a section that consist of stages: those that may fail, or the others. After an error the tensors
+   of those that may fail are as they were. */
 static optgen_status run_programs(context *c, int32_t section, int may_fail, int64_t behind, int64_t step)
 {
     double turns[MOST_TURNS], numbers[MOST_NUMBERS];

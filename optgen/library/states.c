@@ -14,8 +14,8 @@ static int64_t items_of(const buffer *b, const member *m)
     }
 }
 
-/* Where an array begins, from `at` on; if it is not `made`, the last place where it may. Elements lie in cache lines and
-   pages as those of the parameter do: a load waits for an earlier store to the same place of another page. */
+/* Where an array begins, from `at` on; if it is not `made`, the last place where it may. Elements lie in cache lines
+   and pages as those of the parameter do: a load waits for an earlier store to the same place of another page. */
 static uint64_t placed(uint64_t at, int64_t bytes, const buffer *b, const void *data, int32_t data_bytes, int made)
 {
     const uint64_t unit = bytes < PAGED_BYTES ? LINE : PAGE;
@@ -210,8 +210,8 @@ static uint64_t lay_out_group(const context *c, group *g, uint64_t at, int made)
     return at > MOST_BYTES && !made ? MOST_BYTES : at;
 }
 
-/* Places what all groups need from `at` on; where it ends. Tensors that are updated alone have the same memory, one after
-   the other. */
+/* Places what all groups need from `at` on; where it ends. Tensors that are updated alone have the same memory, one
+   after the other. */
 static uint64_t lay_out_groups(context *c, uint64_t at, int made)
 {
     for (int32_t alone = 0; alone < 2; alone++) {

@@ -3,7 +3,8 @@
 enum { KIND_ELEM, KIND_ROW, KIND_COL, KIND_NUMBER, KIND_SHARED, KIND_MATRIX };
 enum { ROLE_DATA, ROLE_GRAD, ROLE_INPUT, ROLE_STATE, ROLE_OUT, ROLE_ARRAY };
 enum { START_NONE, START_ZERO, START_ITEM, START_HYPER, START_WEIGHT };
-enum { HYPER_RANK = -1, HYPER_SIZE = -2, HYPER_ROWS = -3, HYPER_COLS = -4, HYPER_MATRICES = -5 }; /* of what it is over */
+/* of what it is over */
+enum { HYPER_RANK = -1, HYPER_SIZE = -2, HYPER_ROWS = -3, HYPER_COLS = -4, HYPER_MATRICES = -5 };
 enum { HYPER_OF_TENSOR = -5 }; /* the same of the tensor, so far below */
 enum { HYPER_STEP = -11 };
 enum { HYPER_TURN = -12 }; /* the number of the turn of the first loop; the others are below */
@@ -54,9 +55,9 @@ typedef struct {
     const device_code *on_device; /* what else there is of it, or NULL */
 } kernel;
 
-/* A step of an update in stages: a kernel over matrices with these axes, a call, or a loop. The first turn of a loop has
-   the stages from bodies[0] on, turns of odd numbers those from bodies[1] on, and the others those from bodies[2] on, which
-   end at bodies[3]. */
+/* A step of an update in stages: a kernel over matrices with these axes, a call, or a loop. The first turn of a loop
+   has the stages from bodies[0] on, turns of odd numbers those from bodies[1] on, and the others those from bodies[2]
+   on, which end at bodies[3]. */
 typedef struct {
     const kernel *kernel;
     const struct call *call;
@@ -75,8 +76,8 @@ typedef struct program {
     const stage *stages;
     const buffer *arrays; /* those between the stages, of each tensor, or shared by all */
     const plan *plans;    /* of timings m, as bits: plans[m]; or plans[2*m], and plans[2*m + 1] for the first update */
-    /* What it reads of hyper-parameters and sizes: arguments of calls, and then two numbers for each timing: it is due each
-       so many updates, and in which one first. */
+    /* What it reads of hyper-parameters and sizes: arguments of calls, and then two numbers for each timing: it is due
+       each so many updates, and in which one first. */
     void (*numbers)(const double *hyper, const dimensions *of, double *out);
     int32_t n_stages, n_kernels, n_arrays, n_numbers, n_timings;
     int32_t is_wide;  /* matrices are float64, and not float32 */

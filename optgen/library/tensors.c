@@ -42,7 +42,8 @@ static optgen_status check_hyper(const spec *s, const double *hyper, int is_step
         if (p->whole && (x != floor(x) || isinf(x)))
             return fail(OPTGEN_BAD_HYPER, "%s: '%s' must be a whole number, not %g", s->name, p->name, x);
         if (!isnan(p->fixed) && x != p->fixed)
-            return fail(OPTGEN_BAD_HYPER, "%s: '%s' is the size of a state or of a loop, and this library was built for %g, "
+            return fail(OPTGEN_BAD_HYPER,
+                        "%s: '%s' is the size of a state or of a loop, and this library was built for %g, "
                         "not for %g; build it with --set %s=%g", s->name, p->name, p->fixed, x, p->name, x);
     }
     return OPTGEN_OK;
@@ -103,8 +104,8 @@ static optgen_status measure(const spec *s, member *m, const tensor *t, int64_t 
 {
     if (t->rank < 0 || t->rank > MOST_DIMENSIONS || (t->rank && !t->shape))
         return t->rank < 0 || t->rank > MOST_DIMENSIONS
-                   ? fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld].rank must be from 0 to %d, not %lld", s->name, (long long)i,
-                          MOST_DIMENSIONS, (long long)t->rank)
+                   ? fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld].rank must be from 0 to %d, not %lld", s->name,
+                          (long long)i, MOST_DIMENSIONS, (long long)t->rank)
                    : fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld].shape is NULL", s->name, (long long)i);
     int64_t bound = 1; /* the product of all lengths but zeros */
     m->rows = m->cols = m->matrices = m->size = 1;
@@ -141,17 +142,20 @@ static const kernel *kernel_of(const context *c, int32_t section, const member *
 /* Whether a tensor is updated where its gradient has rows, and nowhere else. */
 static int is_lazy(const context *c, const member *m)
 {
-    return m->is_sparse && c->spec->phases == 1 && !(c->spec->last_two && m->of.rank > 2) && kernel_of(c, 0, m)->is_lazy;
+    return m->is_sparse && c->spec->phases == 1 && !(c->spec->last_two && m->of.rank > 2)
+        && kernel_of(c, 0, m)->is_lazy;
 }
 
 /* An error if a tensor cannot have row-sparse gradients. */
 static optgen_status check_sparse(const spec *s, const member *m, int64_t i)
 {
     if (m->is_sparse && m->of.rank < 1)
-        return fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld] is a number, which has no rows, and options.row_sparse says that "
+        return fail(OPTGEN_BAD_SHAPE,
+                    "%s: tensors[%lld] is a number, which has no rows, and options.row_sparse says that "
                     "its gradients have some", s->name, (long long)i);
     if (m->is_sparse && s->small_differ)
-        return fail(OPTGEN_NOT_BUILT, "%s: tensors[%lld] has row-sparse gradients, and states in codes, whose blocks run on "
+        return fail(OPTGEN_NOT_BUILT,
+                    "%s: tensors[%lld] has row-sparse gradients, and states in codes, whose blocks run on "
                     "from row to row; build the library without --storage", s->name, (long long)i);
     return OPTGEN_OK;
 }
@@ -170,7 +174,8 @@ static optgen_status choose(const context *c, member *m, const double *hyper, in
     if (variant < 0)
         return fail(OPTGEN_BAD_HYPER, "%s: tensors[%lld]: %s", s->name, (long long)i, why);
     if (m->is_chosen && variant != m->variant)
-        return fail(OPTGEN_BAD_HYPER, "%s: tensors[%lld]: these hyper-parameters need the variant %s, and the context was "
+        return fail(OPTGEN_BAD_HYPER,
+                    "%s: tensors[%lld]: these hyper-parameters need the variant %s, and the context was "
                     "made with %s; make another one", s->name, (long long)i, s->variants_text[variant],
                     s->variants_text[m->variant]);
     m->variant = variant;
@@ -178,12 +183,14 @@ static optgen_status choose(const context *c, member *m, const double *hyper, in
     m->is_chosen = 1;
     for (int32_t section = 0; section < s->sections; section++)
         if (!kernel_of(c, section, m))
-            return fail(OPTGEN_NOT_BUILT, "%s: tensors[%lld] needs the variant %s, which this library was built without; "
+            return fail(OPTGEN_NOT_BUILT,
+                        "%s: tensors[%lld] needs the variant %s, which this library was built without; "
                         "build it with --all, or --set FLAG=VALUE", s->name, (long long)i, s->variants_text[variant]);
     return OPTGEN_OK;
 }
 
-/* Takes a tensor. With `is_sized` only its shape counts, and what it points to may be NULL. A gradient may come later. */
+/* Takes a tensor. With `is_sized` only its shape counts, and what it points to may be NULL. A gradient may come
+   later. */
 static optgen_status take(context *c, const tensor *t, int64_t i, const double *hyper, int is_sized)
 {
     const spec *const s = c->spec;

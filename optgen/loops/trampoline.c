@@ -1,5 +1,5 @@
-/* A call of a kernel from Python: addresses and integers are taken out of Python's objects, written in a row, and handed
-   to the kernel's code. It is a method of Python's C interface (METH_FASTCALL | METH_KEYWORDS).
+/* A call of a kernel from Python: addresses and integers are taken out of Python's objects, written in a row, and
+   handed to the kernel's code. It is a method of Python's C interface (METH_FASTCALL | METH_KEYWORDS).
 
    What is usual is done here: exact int, None, and exact numpy.ndarray that is C-contiguous and has the very dtype
    object that the kernel's code was made for. All else (another argument, an error, code that is not loaded yet, the

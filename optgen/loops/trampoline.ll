@@ -1,5 +1,5 @@
 ; Made from trampoline.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
-; SHA-256 of trampoline.c: bdac267a731eb9babe876a358713001099456249f10224d893fdea08f3f887e9
+; SHA-256 of trampoline.c: 7afd7551fafa54af292c0c242e11aac0f852bb1a35eb87cf4c984a2ed68e2b94
 
 %struct.python = type { ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, [2 x ptr], ptr, i64, ptr, ptr }
 %struct.entry = type { ptr, ptr, i64, i64, ptr }

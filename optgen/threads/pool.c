@@ -187,8 +187,8 @@ static void finish(pool *pool)
     }
 }
 
-/* Whether a job of so many elements is worth waking workers, if any sleep. Of small ones those are that follow each other
-   at once, as the wake-up then serves them all; a lone one is not. */
+/* Whether a job of so many elements is worth waking workers, if any sleep. Of small ones those are that follow each
+   other at once, as the wake-up then serves them all; a lone one is not. */
 static int is_worth_waking(pool *pool, int64_t elements)
 {
     return atomic_load(&pool->sleepers.value) == 0 || elements >= pool->wake ||

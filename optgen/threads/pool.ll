@@ -1,5 +1,5 @@
 ; Made from pool.c by `python -m optgen.objectcode.generate`, with clang 19.1.7.
-; SHA-256 of pool.c: dd9d2156476cec3d20252069e72bae3fa7be5605487564f83582a00eabf1125c
+; SHA-256 of pool.c: 47d0d23477aee5dd3c64c28ccdf418f7a2db169ebdf4f13afbee08ceda438251
 
 %struct.pool = type { %struct.line, %struct.line, %struct.line, %struct.line, i32, i32, ptr, ptr, i32, i32, i64, i64, i64, i64, i64, i32, i32, i32, ptr, ptr, ptr, ptr, ptr, ptr, [4096 x i32] }
 %struct.line = type { i32, [15 x i32] }

@@ -308,8 +308,8 @@ class SpecOptimizer(Optimizer):
     def _values(self, indices: Sequence[Index], lrs: list[float], wds: list[float]) -> dict[str, Any]:
         """What the equations read, numbers or lists of one for each parameter."""
         values = {name: getattr(self, name) for name in self.param_names}
-        for name in self.spec.given_in(self.phase):
-            if values[name] is None:
+        for name in self.spec.given:
+            if values[name] is None and name in self.spec.given_in(self.phase):
                 raise MXNetError(f"{type(self).__name__} reads '{name}': set optimizer.{name} before each step")
         values |= self._named_values(indices) | {"lr": _one_if_equal(lrs), "wd": _one_if_equal(wds)}
         for name in self.spec.following:

@@ -1,6 +1,6 @@
-/* Threads that use the pool as Python programs do, for ThreadSanitizer to watch: several callers with jobs of all sizes,
-   while the number of workers changes. Each part writes elements of its own, and nothing but the pool orders what the
-   caller and the parts read and write of a job. Exit status 1: a part was left out, or done twice.
+/* Threads that use the pool as Python programs do, for ThreadSanitizer to watch: several callers with jobs of all
+   sizes, while the number of workers changes. Each part writes elements of its own, and nothing but the pool orders
+   what the caller and the parts read and write of a job. Exit status 1: a part was left out, or done twice.
 
    Arguments: how many jobs each caller has; any second one: threads sleep on a condition, and not by futex. */
 

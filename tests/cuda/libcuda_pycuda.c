@@ -1,5 +1,6 @@
-/* The functions of the CUDA driver that PyCUDA calls, beside those of libcuda.c: memory belongs to contexts, modules keep
-   their PTX, and a launch is handed to `launched`. Functions that are missing are looked for when they are called. */
+/* The functions of the CUDA driver that PyCUDA calls, beside those of libcuda.c: memory belongs to contexts, modules
+   keep their PTX, and a launch is handed to `launched`. Functions that are missing are looked for when they are
+   called. */
 
 #define cuMemAlloc_v2 of_optgen_cuMemAlloc_v2
 #define cuMemFree_v2 of_optgen_cuMemFree_v2
@@ -85,7 +86,8 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
 }
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *nbytes, CUdeviceptr address) {
     for (int k = 0; k < n_held; k++)
-        if (held[k].context == stack[depth] && held[k].address <= address && address < held[k].address + held[k].nbytes) {
+        if (held[k].context == stack[depth] && held[k].address <= address
+            && address < held[k].address + held[k].nbytes) {
             *base = held[k].address, *nbytes = held[k].nbytes;
             return 0;
         }

@@ -112,7 +112,8 @@ static void creating(void)
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "options is NULL", mine_create(&made, tensors, N, NULL, &hyper));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "params is NULL", mine_create(&made, tensors, N, &options, NULL));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "-1 tensors", mine_create(&made, tensors, -1, &options, &hyper));
-    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors; there can be", mine_create(&made, tensors, INT64_MAX, &options, &hyper));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors; there can be",
+           mine_create(&made, tensors, INT64_MAX, &options, &hyper));
     int64_t needed = 0;
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "options is NULL", mine_memory_bytes(&needed, tensors, N, NULL, &hyper));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "bytes is NULL", mine_memory_bytes(NULL, tensors, N, &options, &hyper));
@@ -252,7 +253,8 @@ static void stepping_rows(void)
     expect(__LINE__, OPTGEN_OK, "", mine_set_rows(made, 0, NULL, NULL, 0));
     const void *dense[N] = {NULL, hess[0]};
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "grads[1] is NULL", (dense[1] = NULL, mine_set_gradients(made, dense)));
-    expect(__LINE__, OPTGEN_OK, "", (dense[1] = hess[0], mine_set_gradients(made, dense))); /* tensors[0] keeps its rows */
+    /* tensors[0] keeps its rows */
+    expect(__LINE__, OPTGEN_OK, "", (dense[1] = hess[0], mine_set_gradients(made, dense)));
     expect(__LINE__, OPTGEN_OK, "", mine_set_rows(made, 0, grad[0], good, 2));
     expect(__LINE__, OPTGEN_OK, "", mine_destroy(made));
     expect(__LINE__, OPTGEN_NO_CONTEXT, "destroyed", mine_set_rows(made, 0, grad[0], good, 2));

@@ -1,5 +1,6 @@
 /* What may go wrong in calls of a library for GPUs, and in those of the driver: the status and the words that are told,
-   what has changed after it, and that nothing is left on the GPU. The driver is the stand-in, and launches only count. */
+   what has changed after it, and that nothing is left on the GPU. The driver is the stand-in, and launches only
+   count. */
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -39,8 +40,8 @@ static void open_driver(void)
         const char *name;
         void *place;
     } functions[] = {
-        {"allocate", &allocate}, {"refuse", &refuse}, {"alive", &alive}, {"capture", &capture}, {"expect_stream", &expect_stream},
-        {"depth_of_contexts", &depth_of_contexts}, {"finish", &finish},
+        {"allocate", &allocate}, {"refuse", &refuse}, {"alive", &alive}, {"capture", &capture},
+        {"expect_stream", &expect_stream}, {"depth_of_contexts", &depth_of_contexts}, {"finish", &finish},
         {"cuDevicePrimaryCtxRetain", &retain}, {"cuCtxPushCurrent_v2", &push}, {"cuCtxPopCurrent_v2", &pop},
         {"hand_launches_to", &hand_launches_to},
     };
@@ -112,9 +113,11 @@ static void creating(void)
     CREATE(OPTGEN_OK, "", options.device = 0);
     CREATE(OPTGEN_BAD_ARGUMENT, "tensors[1].data is memory that no GPU has", tensors[1].data = host);
     CREATE(OPTGEN_BAD_ARGUMENT, "tensors[0].grad is memory that no GPU has", tensors[0].grad = host);
-    CREATE(OPTGEN_BAD_ARGUMENT, "options.memory is memory", (options.memory = host, options.memory_bytes = sizeof host));
+    CREATE(OPTGEN_BAD_ARGUMENT, "options.memory is memory",
+           (options.memory = host, options.memory_bytes = sizeof host));
     CREATE(OPTGEN_BAD_ARGUMENT, "tensors[1].data is not aligned", tensors[1].data = bytes + 1);
-    CREATE(OPTGEN_BAD_ARGUMENT, "tensors[0].data is on GPU 1, and the context is on GPU 0", tensors[0].data = elsewhere[0]);
+    CREATE(OPTGEN_BAD_ARGUMENT, "tensors[0].data is on GPU 1, and the context is on GPU 0",
+           tensors[0].data = elsewhere[0]);
     CREATE(OPTGEN_BAD_ARGUMENT, "is on GPU 0, and the context is on GPU 1", options.device = 1);
     CREATE(OPTGEN_BAD_ARGUMENT, "options.device must be", options.device = -2);
     CREATE(OPTGEN_NO_GPU, "there is no GPU 5, as CUDA has 2", options.device = 5);
@@ -122,7 +125,8 @@ static void creating(void)
     CREATE(OPTGEN_NO_MEMORY, "memory_bytes is 24", (options.memory = memory, options.memory_bytes = 24));
     CREATE(OPTGEN_OK, "", (options.memory = memory, options.memory_bytes = 1 << 20));
     CREATE(OPTGEN_NO_GPU, "the driver finds no GPU", refuse("cuInit", 0, 100));
-    CREATE(OPTGEN_CUDA_ERROR, "cuInit: an error that it has no words for (3); a process cannot use", refuse("cuInit", 0, 3));
+    CREATE(OPTGEN_CUDA_ERROR, "cuInit: an error that it has no words for (3); a process cannot use",
+           refuse("cuInit", 0, 3));
     CREATE(OPTGEN_NO_MEMORY, "GPU 0 has no memory of", refuse("cuMemAlloc_v2", 0, 2));
     CREATE(OPTGEN_CUDA_ERROR, "cuModuleLoadDataEx: bad PTX (218): line 7: nonsense", refuse("PTX", 0, 0));
 }
@@ -181,7 +185,8 @@ static void stepping(void)
     }
     for (int j = 0; j <= each; j++) {
         refuse(j < each ? "cuLaunchKernel" : "cuEventRecord", j < each ? j : 0, 719);
-        expect(__LINE__, OPTGEN_CUDA_ERROR, j < each ? "cuLaunchKernel" : "cuEventRecord", mine_cuda_step(made, &hyper));
+        expect(__LINE__, OPTGEN_CUDA_ERROR, j < each ? "cuLaunchKernel" : "cuEventRecord",
+               mine_cuda_step(made, &hyper));
         check(__LINE__, !strstr(mine_cuda_error(), "a part of this step was launched") == (j == 0));
         check(__LINE__, *k == 1 && *mine_cuda_counts(made) == 1);
     }
@@ -189,7 +194,8 @@ static void stepping(void)
     capture(1);
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "options.stream is being captured", mine_cuda_step(made, &hyper));
     capture(0);
-    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors[1].grad is memory that no GPU", mine_cuda_set_gradients(made, grads));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors[1].grad is memory that no GPU",
+           mine_cuda_set_gradients(made, grads));
     for (int j = 0; j < 20; j++)
         expect(__LINE__, OPTGEN_OK, "", mine_cuda_step(made, &hyper));
     check(__LINE__, *k == 21 && *mine_cuda_counts(made) == 21);
@@ -215,7 +221,8 @@ static void saving(const char *folder)
     refuse("", 0, 0);
     expect(__LINE__, OPTGEN_OK, "", mine_cuda_save(made, name));
     refuse("cuMemcpyHtoDAsync_v2", 0, 719);
-    expect(__LINE__, OPTGEN_CUDA_ERROR, "; a part of the counts and states is that of the file", mine_cuda_load(made, name));
+    expect(__LINE__, OPTGEN_CUDA_ERROR, "; a part of the counts and states is that of the file",
+           mine_cuda_load(made, name));
     refuse("", 0, 0);
     expect(__LINE__, OPTGEN_OK, "", mine_cuda_load(made, name));
     expect(__LINE__, OPTGEN_OK, "", mine_cuda_destroy(made));

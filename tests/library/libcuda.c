@@ -1,5 +1,5 @@
-/* A driver of CUDA with two GPUs that are none: their memory is this process's, and launches are handed to a function of
-   the test. A function of the driver can be told to fail. Binary code is not taken.
+/* A driver of CUDA with two GPUs that are none: their memory is this process's, and launches are handed to a function
+   of the test. A function of the driver can be told to fail. Binary code is not taken.
 
    What is queued in a stream is done when a call waits for it, and no earlier. Memory of the host is read and written
    then, pinned or not: CUDA may copy memory that is not pinned to a place of its own at once, or may not. */
@@ -81,7 +81,8 @@ static int done(const operation *o)
     return o->kind == LAUNCH ? launch_function(o->of->of->image, o->of->name, o->blocks, o->threads, o->argument) : 0;
 }
 
-/* Does what is queued in a stream, or in all, up to a number; the status of what has failed since it was called last. */
+/* Does what is queued in a stream, or in all, up to a number; the status of what has failed since it was called
+   last. */
 static int finish_up_to(void *stream, int is_all, uint64_t number)
 {
     int kept = 0;
@@ -188,14 +189,16 @@ int cuDeviceGet(int *device, int ordinal) { BEGIN *device = 40 + ordinal; return
 
 int cuGetErrorString(int status, const char **words)
 {
-    *words = status == 2 ? "out of memory" : status == 719 ? "unspecified launch failure" : status == 218 ? "bad PTX" : NULL;
+    *words = status == 2 ? "out of memory" : status == 719 ? "unspecified launch failure" : status == 218 ? "bad PTX"
+        : NULL;
     return *words ? 0 : 1;
 }
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     BEGIN
-    *value = attribute == 16 ? 1 : attribute == 75 ? (device == 41 ? 9 : 7) : attribute == 76 ? (device == 41 ? 0 : 5) : -1;
+    *value = attribute == 16 ? 1 : attribute == 75 ? (device == 41 ? 9 : 7) : attribute == 76 ? (device == 41 ? 0 : 5)
+        : -1;
     return 0;
 }
 
@@ -286,7 +289,8 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
     IN_STREAM
     if (!is_inside(to, bytes))
         return 1;
-    return queued((operation){.kind = COPY, .stream = stream, .to = to, .from = (uint64_t)(uintptr_t)from, .bytes = bytes});
+    return queued((operation){.kind = COPY, .stream = stream, .to = to, .from = (uint64_t)(uintptr_t)from,
+                              .bytes = bytes});
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
@@ -294,7 +298,8 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     IN_STREAM
     if (!is_inside(from, bytes))
         return 1;
-    return queued((operation){.kind = COPY, .stream = stream, .to = (uint64_t)(uintptr_t)to, .from = from, .bytes = bytes});
+    return queued((operation){.kind = COPY, .stream = stream, .to = (uint64_t)(uintptr_t)to, .from = from,
+                              .bytes = bytes});
 }
 
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream)
@@ -355,8 +360,8 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *number, void *of, int threa
     return of && threads == 256 && shared == 0 ? 0 : 1;
 }
 
-int cuLaunchKernel(void *of, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned threads_y, unsigned threads_z,
-                   unsigned shared, void *stream, void **arguments, void **extra)
+int cuLaunchKernel(void *of, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned threads_y,
+                   unsigned threads_z, unsigned shared, void *stream, void **arguments, void **extra)
 {
     IN_STREAM
     const function *const own = of;

@@ -1,5 +1,5 @@
-/* 200 steps of several specs on the same tensors, whose weights are written to the standard output. The errors have which
-   CPU's kernels were taken. It is C, and C++ as well. */
+/* 200 steps of several specs on the same tensors, whose weights are written to the standard output. The errors have
+   which CPU's kernels were taken. It is C, and C++ as well. */
 
 #include <stdint.h>
 #include <stdio.h>

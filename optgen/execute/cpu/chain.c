@@ -1,6 +1,6 @@
 /* Several kernels in one native call. The counts of all tensors are in one array; each kernel gets those of its tensors
-   in an array of its own, which is written back after it has run: an optgen_step, which programs that embed kernels fill
-   in too, has the counts of its tensors one after the other.
+   in an array of its own, which is written back after it has run: an optgen_step, which programs that embed kernels
+   fill in too, has the counts of its tensors one after the other.
 
    The links of a chain are run in order, each on all threads that its step has. The last ones may be groups of small
    tensors: threads share these, and each group is updated by one of them.

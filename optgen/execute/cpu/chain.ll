@@ -1,5 +1,5 @@
 ; Made from chain.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
-; SHA-256 of chain.c: 6598858580606905d12ef8563001f213fdddfa19417f7a07cf09f2a5468b8c97
+; SHA-256 of chain.c: 96f6d4b75f995277ba5935888a2a2c8518f624243a060300f7ed5f0cd54c3646
 
 %struct.chain = type { i64, ptr, i64, ptr, i64, i64, ptr, ptr }
 %struct.link = type { ptr, ptr, ptr, ptr }

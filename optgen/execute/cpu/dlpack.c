@@ -26,7 +26,8 @@ typedef struct {
     void (*clear_error)(void);                    /* PyErr_Clear */
     object *none;
     int64_t n;
-    int64_t *geometry; /* of each tensor: rank (-1: None is in its place), device, dtype; length and stride of each axis */
+    /* of each tensor: rank (-1: None is in its place), device, dtype; length and stride of each axis */
+    int64_t *geometry;
     int64_t *geometry_end;
     char **addresses;
     object *storages; /* a list */

@@ -1,5 +1,5 @@
 ; Made from dlpack.c by `python -m optgen.objectcode.generate`, with clang 19.1.7.
-; SHA-256 of dlpack.c: 9814b00fa727b6bf3e57a3be0071dad70bda380f387bca348ec79f55019f3125
+; SHA-256 of dlpack.c: e3392ab5cd1133e4435d8c8517d904f6eeb64725634bf7f4ed6c5e599a05544f
 
 %struct.dl_tensor = type { ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }
 %struct.reader = type { ptr, ptr, ptr, ptr, ptr, i64, ptr, ptr, ptr, ptr, i64, ptr }

@@ -1,8 +1,8 @@
-/* Calls of native code one after the other, loops of them, and sequences that threads share: what a step with products of
-   matrices consists of.
+/* Calls of native code one after the other, loops of them, and sequences that threads share: what a step with products
+   of matrices consists of.
 
-   A call is one of a task, whose parts threads share if there is enough work. A kernel, which takes its step and nothing
-   else, is called as a task too, and shares its own work.
+   A call is one of a task, whose parts threads share if there is enough work. A kernel, which takes its step and
+   nothing else, is called as a task too, and shares its own work.
 
    What is loaded is sequence.ll, which `python -m optgen.objectcode.generate` makes of this file. */
 

@@ -1,5 +1,5 @@
 ; Made from sequence.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
-; SHA-256 of sequence.c: 3bf8220e8fd171bbf18ca8a59aad73977286512b382b72a49c0ccea774bb54f8
+; SHA-256 of sequence.c: 28df63b21a5d71d7c45b7679ebaa2c69d141489b82c278427d071fe4915ad1bb
 
 %struct.sequence = type { i64, ptr, ptr, ptr, i64 }
 %struct.call = type { ptr, ptr, i64 }

@@ -22,7 +22,7 @@ from optgen.execute.steps.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.steps.exclusive import exclusive
 from optgen.execute.tensors import checks, watch
 from optgen.execute.tensors.donation import Donation
-from optgen.execute.tensors.gradients import CheckedGradient, Gradients, are_bound, found_gradients
+from optgen.execute.tensors.gradients import CheckedGradient, GivenGradients, Gradients, are_bound, found_gradients
 from optgen.execute.tensors.watch import Watch
 from optgen.execute.transaction import Transaction
 from optgen.model import PHASE, FlagValue
@@ -71,18 +71,14 @@ class BoundStep:
         kernels: Sequence[LoadedKernel],
         initial: State,
         inputs: Mapping[str, Iterable[Any]] | None,
+        given: GivenGradients,
         *,
-        grads: Sequence[Any] | None,
-        grad_sources: Sequence[Any],
-        lazy: bool,
         flags: Sequence[Mapping[str, FlagValue]],
         ids: Iterable[int] | None,
         pieces: Sequence[AnyPiece | None],
         exchange: Exchange | None,
-        donate_grads: bool,
     ) -> None:
-        """Arguments are what `UpdateRule.bind` makes of its own; without `grads`, gradients are `x.grad` of
-        `grad_sources`."""
+        """Arguments are what `UpdateRule.bind` makes of its own."""
         self.rule, self.state = rule, initial
         self._users: list[tuple[int]] = []  # the first one is inside, the others are about to be told so
         self._transaction = Transaction(rule)
@@ -110,16 +106,18 @@ class BoundStep:
         self._hyper.change(rule.each)
         phase = next((str(own[PHASE]) for own in flags if PHASE in own), None)
         self._values, self._given = self._hyper.values, rule.spec.given_in(phase)
-        self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device, donate_grads)
+        self._gradients = Gradients(
+            params, kernels, state.by_row(self._tensors, kernels), given.lazy, device, given.donated
+        )
         self._held: Any = None  # keeps the gradients alive
-        self._donation = Donation() if donate_grads else None
-        self._grad_sources = list(grad_sources) if grads is None else None
+        self._donation = Donation() if given.donated else None
+        self._grad_sources = list(given.sources) if given.listed is None else None
         self._kept_sets: dict[tuple[int, ...], ActiveSet] = {}
         self._use_tables([i for i in range(n) if not is_left_out(pieces[i], params[i], kernels[i])])
-        if grads is None:
+        if given.listed is None:
             self._overlap.check_no_overlap([])
         else:
-            self._bind_listed(grads)
+            self._bind_listed(given.listed)
 
     def __repr__(self) -> str:
         rule = repr(self.rule).removeprefix("<optgen ").removesuffix(">")

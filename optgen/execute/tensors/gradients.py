@@ -20,6 +20,19 @@ from optgen.ir.storage import QUANT_BLOCK
 NOT_BY_ROW = Rows()
 
 
+@dataclass(frozen=True)
+class GivenGradients:
+    """Where a step finds gradients: in the list, or without one as `x.grad` of the `sources`. `each` is how many are
+    summed for a parameter, `lazy` whether rows that a row-sparse one lacks stay as they are, and `donated` whether the
+    step may overwrite them."""
+
+    listed: Sequence[Any] | None
+    sources: Sequence[Any]
+    each: int
+    lazy: bool
+    donated: bool
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedGradient:
     """The gradient of a parameter: dense tensors that are summed, or the rows of a sparse one, numbered by `index`."""
