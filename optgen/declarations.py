@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from optgen.axes import Axes, Dimensioned, When, param_of
+from optgen.axes import ELEMENTS, Axes, Dimensioned, When, param_of
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Name, Number, walk
 from optgen.facts import fact
@@ -113,12 +113,20 @@ class StateDecl(Dimensioned):
 
 
 @dataclass(frozen=True)
-class Input:
-    """A further tensor of the shape of `w`, which is only read."""
+class Input(Dimensioned):
+    """A further tensor, which is only read. Its `axes` are rows, cols and int params; without others it has the shape
+    of `w`."""
 
     name: str
     span: Span = field(compare=False)
     doc: str = ""
+    axes: Axes = ELEMENTS
+    known: When = When.TENSOR
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The int params that its memory depends on."""
+        return tuple(name for axis in self.axes if (name := param_of(axis)) is not None)
 
 
 @dataclass(frozen=True)

@@ -256,7 +256,7 @@ class Optimizer:
         """What memory depends on beside the numbers of rows and columns: int params, which cannot change."""
         calls = [e for line in self.update for e in walk(line.value) if isinstance(e, Call)]
         squares = [e.args for e in calls if e.function == "identity"]
-        found = [name for state in self.states for name in state.fixed]
+        found = [name for of in (self.states, self.inputs) for one in of for name in one.fixed]
         found += [name for e in calls for axis in e.dims if (name := param_of(axis)) is not None]
         found += [e.id for args in squares for e in args if isinstance(e, Name)]
         found += [name for group in self.groups if (name := param_of(group)) is not None]
@@ -280,7 +280,7 @@ class Optimizer:
             self.has_products
             or bool(self.groups)
             or any(e.loop is not None or e.timing is not None for e in self.update)
-            or any(s.kind is Kind.MATRIX for s in self.states)
+            or any(x.kind is Kind.MATRIX for x in (*self.states, *self.inputs))
             or any(_is_drawn_matrix(e.value) for e in self.update)
         )
 
@@ -299,7 +299,7 @@ class Optimizer:
         special = any(
             is_of_matrices(e) or is_grouped(e) or _is_drawn_matrix(e) for value in values for e in walk(value)
         )
-        own = any(s.kind is Kind.MATRIX for s in program.states)
+        own = any(x.kind is Kind.MATRIX for x in (*program.states, *self.inputs))
         timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.of_phase(flags))
         return special or own or timed or any(e.loop is not None for e in program.equations)
 

@@ -11,7 +11,7 @@ from optgen.axes import ELEMENTS, sized
 from optgen.expressions import Expr, Index, Name, Number, walk
 from optgen.ir import Buffer, Variant
 from optgen.ir.nonnegative_states import nonnegative_states
-from optgen.model import Optimizer, Program, StateDecl
+from optgen.model import Input, Optimizer, Program, StateDecl
 
 
 def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
@@ -25,9 +25,18 @@ def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
         return [Buffer("w", False, storage=variant.weight), *kept, Buffer("out", True, storage=variant.dtype)]
     gradients = map(ir.gradient, range(variant.gradients))
     given = [Buffer(name, variant.donated, storage=variant.dtype) for name in gradients]
-    given += [Buffer(i.name, False, storage=variant.dtype) for i in optimizer.inputs]
+    read = {x.id for q in program.equations for x in walk(q.value) if isinstance(x, Name)}
+    read |= {x.id for s in program.states for x in walk(s.init) if isinstance(x, Name)}
+    given += [_input(variant, i) for i in optimizer.inputs if i.name in read]
     copy = [Buffer("copy", True, storage=variant.dtype)] if variant.master else []
     return [Buffer("w", True, storage=variant.new_weight), *given, *states, *copy]
+
+
+def _input(variant: Variant, given: Input) -> Buffer:
+    if given.axes == ELEMENTS:
+        return Buffer(given.name, False, storage=variant.dtype)
+    axes = tuple(map(partial(sized, sizes=variant.sizes), given.axes))
+    return Buffer(given.name, False, None, axes, "float32" if ir.COMPUTE[variant.dtype] == "f32" else "float64")
 
 
 def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:

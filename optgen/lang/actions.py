@@ -277,10 +277,14 @@ class Actions(ExpressionActions):
         doc = _options("an input", options, ("text",)).get("text", "")
         if not kind:
             return Input(name.text, name.span, doc)
-        if [t.text for t in kind] != ["host"] or name.text in RESERVED_PARAMS:
-            help = "write 'host' for a number that each step is given; without a kind it is a tensor for each parameter"
+        words = [t.text for t in kind]
+        if words == ["host"] and name.text not in RESERVED_PARAMS:
+            return Param(name.text, None, name.span, doc=doc, given=True)
+        axes, known = dimensions_of_state(kind)
+        if not axes or name.text in RESERVED_PARAMS or any(isinstance(t, GroupToken) for t in kind):
+            help = "an input is 'host', 'row', 'col', or has dimensions, as 'cols x cols'; without them, those of w"
             raise LineError("E304", f"'{kind[0].text}' is no kind of an input", kind[0].span, help, "input")
-        return Param(name.text, None, name.span, doc=doc, given=True)
+        return Input(name.text, name.span, doc, axes, known)
 
     def require(self, items: list[Any]) -> Require:
         word, condition, rest = items

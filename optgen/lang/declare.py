@@ -94,9 +94,11 @@ def _declare_aliases(scope: Scope) -> None:
 
 
 def _check_dimensions(scope: Scope) -> None:
-    """The dimensions of states are sizes of the parameter, or int params; two of them have one order in a spec."""
-    orders: dict[frozenset[Axis], StateDecl] = {}
-    for state in scope.states.values():
+    """The dimensions of states and inputs are sizes of the parameter, or int params; two of them have one order in a
+    spec."""
+    orders: dict[frozenset[Axis], StateDecl | Input] = {}
+    declared: list[StateDecl | Input] = [*scope.states.values(), *scope.inputs.values()]
+    for state in declared:
         for dim in state.axes:
             _check_dimension(dim, state, scope)
         if len(set(state.axes)) < 2:
@@ -105,12 +107,13 @@ def _check_dimensions(scope: Scope) -> None:
         known = ELEMENTS if set(state.axes) == set(ELEMENTS) else first.axes
         if state.axes != known:
             other = "w" if known == ELEMENTS else f"'{first.name}'"
-            message = f"state '{state.name}' is {shown(state.axes)}, and {other} is {shown(known)}"
+            what = "state" if isinstance(state, StateDecl) else "input"
+            message = f"{what} '{state.name}' is {shown(state.axes)}, and {other} is {shown(known)}"
             help = f"declare it as {shown(known)}, and write {state.name}^T"
             scope.report("E304", message, state.span, help)
 
 
-def _check_dimension(dim: Axis, state: StateDecl, scope: Scope) -> None:
+def _check_dimension(dim: Axis, state: StateDecl | Input, scope: Scope) -> None:
     if isinstance(dim, LineGroup):
         problem = problem_of(dim, scope)
         if problem is None:

@@ -48,7 +48,7 @@ def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str,
     names: dict[str, ValueKind | None] = dict.fromkeys(optimizer.all_params, CONSTANT)
     names |= dict.fromkeys((*optimizer.per_parameter, *COUNTS, *DIMENSIONS), ValueKind((), When.HOST))
     names |= dict.fromkeys(TENSORS, ValueKind(ELEMENTS))
-    names |= {i.name: ValueKind(ELEMENTS) for i in optimizer.inputs}
+    names |= {i.name: ValueKind(i.axes) for i in optimizer.inputs}
     names |= {s.name: kind_of(s) for s in states}
     return names | {"step": CONSTANT, EPSILON: CONSTANT}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from optgen import arguments
 from optgen.arguments import Arguments
+from optgen.axes import ELEMENTS
 from optgen.expressions import Call, Name, walk
 from optgen.facts import fact
 from optgen.ir import Variant
@@ -151,7 +152,9 @@ def library_spec(
 
 
 def _check_stages(own: LibrarySpec, variant: Variant) -> None:
-    """ValueError if an update has more than kernels and loops."""
+    """ValueError if an update has inputs of other shapes than the parameter's, or more than kernels and loops."""
+    if any(x.axes != ELEMENTS for x in own.spec.inputs):
+        raise ValueError(f"{own.prefix}: it has inputs of dimensions of their own; a library in C has none yet")
     if not is_staged(own.spec, variant):
         return
     try:

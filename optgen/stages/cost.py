@@ -16,7 +16,7 @@ from optgen.stages.plan import GROUPED, PARAMETER, TALL, CallStage, KernelStage,
 
 def caller_axes(optimizer: Optimizer) -> dict[str, Axes]:
     """The dimensions of the caller's arrays."""
-    elements = dict.fromkeys(("w", *(x.name for x in optimizer.inputs)), PARAMETER)
+    elements = {"w": PARAMETER} | {x.name: x.axes for x in optimizer.inputs}
     return {s.name: s.axes for s in optimizer.states} | elements
 
 

@@ -35,7 +35,7 @@ def build_whole(optimizer: Optimizer, variant: Variant, due: Collection[Timing],
     """The kernel of an update with these timings; `first`: the one that starts states."""
     program = optimizer.program(variant.flags, due=due)
     starts = optimizer.late_starts(program) if first else {}
-    axes = {s.name: s.axes for s in program.states}
+    axes = {s.name: s.axes for s in program.states} | {i.name: i.axes for i in optimizer.inputs}
     own = [replace(b, starts_late=False, axes=axes.get(b.memory, b.axes)) for b in buffers(optimizer, variant, program)]
     kernel = _Whole(optimizer, variant, program, own, starts).kernel()
     return verify(replace(kernel, orientation=_orientation(program, kernel)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from optgen.axes import ELEMENTS
 from optgen.execute.kernel import LoadedKernel
 from optgen.execute.piece import Layout
 from optgen.execute.rule import UpdateRule
@@ -192,14 +193,21 @@ class BoundTensors:
             self.counts = shown(STEP, self.counts, self.kept)
         return found
 
-    def _input(self, i: int, name: str) -> torch.Tensor:
-        """A tensor that the spec reads: others have put it beside the states. ValueError if nobody has."""
+    def _input(self, i: int, name: str) -> torch.Tensor | None:
+        """A tensor that the kernel of parameter i reads: others have put it beside the states; None if it reads none.
+        ValueError if nobody has."""
         kept, memory = self.kept[i], self._memories[i]
+        b = next((b for b in self._kernels[i].native.buffers if b.name == name), None)
+        if b is None:
+            return None
         if name not in kept:
             raise ValueError(
                 f"params[{i}]: {self.rule.spec.name} reads '{name}', which nobody has given: before the step, set "
-                f"optimizer.state[p]['{name}'] to a tensor of the parameter's shape"
+                f"optimizer.state[p]['{name}'] to a tensor"
             )
+        if b.axes != ELEMENTS:
+            kept[name] = found = states.own_dimensions(memory, b, kept[name])
+            return found
         kept[name] = found = states.values_like(memory, name, kept[name])
         return memory.like_bound(local_tensor(found))
 

@@ -255,6 +255,13 @@ def values_like(memory: ParamMemory, key: str, there: torch.Tensor, dtype: torch
     return like(new, memory.param, memory.param.shape)
 
 
+def own_dimensions(memory: ParamMemory, b: Buffer, there: torch.Tensor) -> torch.Tensor:
+    """An input of dimensions of its own, in the dtype of the buffer and without gaps: `there`, or a copy of it."""
+    check_tensor(b.name, there)
+    dtype = getattr(torch, storage.dtype_of(b))
+    return there.detach().to(memory.tensor.device, dtype).contiguous()
+
+
 def assign(new: torch.Tensor, values: torch.Tensor) -> None:
     """Write values of any dtype, complex or as pairs."""
     pairs = as_pairs(new)

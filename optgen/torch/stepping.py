@@ -46,6 +46,7 @@ class Stepping(Accumulating):
     _state_dicts: list[dict[str, Any]]
     _skipping: Any = None  # a Skipping, from the first step that it is asked for
     _monitor: Any = None  # a Monitor, where one is asked for
+    _capture: Any = None  # a Capture, where one is asked for
     _due: int = 0  # the number of the phase that a step goes on with
     _has_updated: bool = False  # whether the last update was made, whatever was raised then
 
@@ -189,6 +190,8 @@ class Stepping(Accumulating):
         if self.training_weights is not None:
             updating.refuse_evaluating(self)
         numbers = self._numbers(phase, given) if given or self.spec.given else {}
+        if self._capture is not None:
+            self._capture.give(self)
         if self._backward is not None:
             self._backward.finish()
             return
@@ -263,6 +266,24 @@ class Stepping(Accumulating):
                 step.rebind()
             self._state_dicts = list(self.state.values())
         return step
+
+    def capture(self, module: torch.nn.Module, sharing: str = "expand", loss: str = "mean") -> Any:
+        """Have steps read what goes through the Linear and Conv2d of a module: an input of the spec that is
+        `cols x cols` is the mean of a a^T, where a is what a weight is multiplied by, and one that is `rows x rows` is
+        that of the gradients of the layer's output. All backward passes since the last step count, on all ranks.
+
+        sharing: where a sample meets a weight several times, as tokens and patches do, 'expand' takes each time as a
+            sample of its own, and 'reduce' the mean of activations and the sum of gradients.
+        loss: whether the loss is the 'mean' over samples, or their 'sum'.
+
+        The result's `remove()` ends it. TypeError for a spec without such inputs; ValueError for other arguments.
+        """
+        from optgen.torch.capturing import capture  # as most optimizers capture nothing
+
+        if self._capture is not None:
+            self._capture.remove()
+        self._capture = capture(self, module, sharing, loss)  # type: ignore[arg-type]
+        return self._capture
 
     def monitor(self, *expressions: str, every: int = 1, to: Any = None) -> None:
         """Have every n-th step compute expressions over the names of the spec, as "norm(w' - w)/norm(w)", one number of

@@ -14,12 +14,13 @@ import numpy as np
 
 import optgen
 from optgen import groups
-from optgen.axes import Kind
+from optgen.axes import ELEMENTS, Kind, length_of
 from optgen.diagnostics import SpecErrors
 from optgen.execute.stages import calls
 from optgen.execute.stages.stage_run import HOW
 from optgen.ir.interp import TensorUpdate
 from optgen.linalg import FactorizationError
+from optgen.model import Input
 from optgen.shapes import sizes
 from tests.compiler import whole
 from tests.compiler.harness import arrays_of, built, copies, copy_state, interpret_eval, interpret_step, same_bits
@@ -91,7 +92,7 @@ def compare(
         return [rng.normal(size=s).astype(dtype) for s in shapes]
 
     weights, grads = make(), make()
-    inputs = {x.name: make() for x in rule.spec.inputs}
+    inputs = {x.name: [rng.normal(size=_shape(rule, x, s)).astype(dtype) for s in shapes] for x in rule.spec.inputs}
     given = {name: float(rng.uniform(1, 2)) for name in rule.spec.given}
     judge = Judge(rule, weights, {**inputs, **given}, seed)
     step = _bound(rule, weights, grads, inputs, seed) if compiled else None
@@ -113,6 +114,14 @@ def compare(
             if judged and (wrong := judge.update(grads, phase, reference, state)) is not None:
                 return f"update {count}: {wrong}"
     return judge.evaluate(interpret_eval(rule, reference, state)) if judged and rule.spec.evaluate else None
+
+
+def _shape(rule: optgen.UpdateRule, given: Input, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an input of a parameter."""
+    if given.axes == ELEMENTS:
+        return shape
+    lengths = {**rule.values, **sizes(shape, rule.spec.last_two)}
+    return tuple(length_of(axis, lengths) for axis in given.axes)
 
 
 class Judge:

@@ -133,6 +133,10 @@ class Meaning:
         axes = member.shape.elements
         return Value(axes, np.array(array, np.float64).reshape(member.shape.lengths(axes)))
 
+    def _given(self, member: Member, what: Input, array: Array) -> Value:
+        axes = member.shape.axes_of(what.axes)
+        return Value(axes, np.array(array, np.float64).reshape(member.shape.lengths(axes)))
+
     # ------------------------------------------------------------ updates
 
     def update(self, grads: Sequence[Array], phase: str | None = None, **given: Any) -> None:
@@ -149,7 +153,7 @@ class Meaning:
         known: list[Known] = []
         for member, grad in zip(self.members, grads, strict=True):
             own = self._known(member, step)
-            own |= {name: self._elements(member, given[name][member.number]) for name in inputs}
+            own |= {x.name: self._given(member, x, given[x.name][member.number]) for x in self.inputs}
             own |= {} if first else member.drawn
             own["grad"] = self._elements(member, grad)
             scaled = own["grad"].data * member.params["rescale_grad"]

@@ -157,6 +157,10 @@ class Maker:
         if rng.random() < 0.2:
             text.append("input h")
             self.known[ELEM].append("h")
+        if self.style == "matrices" and rng.random() < 0.2:
+            kind = rng.choice((SQUARE, SQUARE_COLS, THIN, SHORT))
+            text.append(f"input q: {kind}")
+            self.known.setdefault(kind, []).append("q")
         if rng.random() < 0.2:
             text.append("def fun(x, y) = x/(1 + abs(y)) + b")
         self.with_definition = text[-1].startswith("def")

@@ -90,8 +90,12 @@ class BoundStep:
         self._counts = state.counts(initial, n, device)
         self._high_count_bits = state.high_16_bits(self._counts)
         self._zero_bits = bytes(self._high_count_bits.nbytes)
-        checked_inputs = checks.check_inputs(rule.spec, inputs or {}, params, rule.dtype, device)
-        written, read = self._written_tensors(), [t for tensors in checked_inputs.values() for t in tensors]
+        in_pieces = any(piece is not None for piece in pieces)
+        checked_inputs = checks.check_inputs(rule.spec, inputs or {}, params, kernels, device, in_pieces=in_pieces)
+        written, read = (
+            self._written_tensors(),
+            [t for tensors in checked_inputs.values() for t in tensors if t is not None],
+        )
         self._tensors |= checked_inputs
         self._overlap, self._watch = OverlapCheck(written, read), Watch([*written, *read])
         self._gradient_watch: Watch | None = None

@@ -6,8 +6,9 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from optgen.axes import ELEMENTS, shown
 from optgen.diagnostics import suggest
-from optgen.execute import buffers
+from optgen.execute import buffers, storage
 from optgen.execute.buffers import Tensor
 from optgen.execute.kernel import LoadedKernel, difference
 from optgen.execute.protocols import Device
@@ -25,25 +26,41 @@ def check_ids(ids: Iterable[int], n: int) -> list[int]:
 
 
 def check_inputs(
-    spec: Optimizer, inputs: Mapping[str, Iterable[Any]], params: Sequence[Tensor], dtype: str, device: Device
-) -> dict[str, list[Tensor]]:
-    """The tensors of each input, by name; TypeError or ValueError where one is unknown, missing or does not fit."""
+    spec: Optimizer,
+    inputs: Mapping[str, Iterable[Any]],
+    params: Sequence[Tensor],
+    kernels: Sequence[LoadedKernel],
+    device: Device,
+    *,
+    in_pieces: bool,
+) -> dict[str, list[Tensor | None]]:
+    """The tensors of each input, by name, None for a parameter whose kernel reads none; TypeError or ValueError where
+    one is unknown, missing or does not fit. `in_pieces`: parameters are pieces of tensors, with which inputs of other
+    dimensions than theirs do not go."""
+    for own in (x for x in spec.inputs if x.axes != ELEMENTS and in_pieces):
+        raise ValueError(
+            f"{spec.name}: input '{own.name}' is {shown(own.axes)}, and a parameter is a piece of a tensor"
+        )
     names = [i.name for i in spec.inputs]
     for name in inputs:
         if name not in names:
             hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
             raise TypeError(f"{spec.name} has no input '{name}'; {hint}")
-    tensors: dict[str, list[Tensor]] = {}
+    tensors: dict[str, list[Tensor | None]] = {}
     for name in names:
-        if name not in inputs:
+        held = [next((b for b in kernel.native.buffers if b.name == name), None) for kernel in kernels]
+        if name not in inputs and any(held):
             raise ValueError(
                 f"{spec.name} reads '{name}': give inputs={{'{name}': [...]}}, a tensor for each parameter"
             )
-        listed = buffers.as_list(inputs[name], f"inputs[{name!r}]", len(params))
-        found = [device.tensor(x, f"inputs[{name!r}][{i}]") for i, x in enumerate(listed)]
-        for t, p in zip(found, params, strict=True):
-            buffers.check(t, dtype, p.shape, "its parameter")
-        tensors[name] = found
+        listed = buffers.as_list(inputs.get(name, [None] * len(params)), f"inputs[{name!r}]", len(params))
+        tensors[name] = [None] * len(params)
+        for i, (x, b, p, kernel) in enumerate(zip(listed, held, params, kernels, strict=True)):
+            if b is not None:
+                tensors[name][i] = t = device.tensor(x, f"inputs[{name!r}][{i}]")
+                shape = storage.shape_of(b, p.shape, by_row=False, last_two=kernel.native.last_two)
+                what = "its parameter" if shape == p.shape else f"an input {shown(b.axes)} of this parameter"
+                buffers.check(t, storage.dtype_of(b), shape, what)
     return tensors
 
 
