@@ -4152,6 +4152,83 @@ class IVON(SpecOptimizer):
         no_decay: str | None = None,
     ) -> None: ...
 
+class KFAC(SpecOptimizer):
+    """K-FAC: the gradient between inverses of the factors of the Fisher matrix
+
+    Martens & Grosse 2015, arXiv:1503.05671, sections 6.3 and 6.6; inputs as of Eschenhagen et al. 2023, arXiv:2311.00636.
+
+    ::
+
+        cₜ = 1 − decayᵗ
+        Rₜ = decay·Rₜ₋₁ + (1 − decay)·Aₜ
+        Lₜ = decay·Lₜ₋₁ + (1 − decay)·Gₜ
+        pₜ = √((trace(Rₜ) + 1e-30)/cols/((trace(Lₜ) + 1e-30)/rows))
+        dₜ = √damping
+        Pₜ = inverse_root(Rₜ/cₜ + pₜ·dₜ·identity(cols), 1)   if t = 1, 1 + k, ...
+        Qₜ = inverse_root(Lₜ/cₜ + dₜ/pₜ·identity(rows), 1)   if t = 1, 1 + k, ...
+        mₜ = momentum·mₜ₋₁ + Qₜ@gₜ@Pₜ
+        wₜ = (1 − lr·wd)·wₜ₋₁ − lr·mₜ
+
+    Args:
+        params: parameters, named parameters, dicts of groups, or a network
+        lr: learning rate
+        momentum: decay of the velocity, in [0, 1)
+        decay: decay of the factors, in [0, 1)
+        damping: added to the Fisher matrix, a part to each factor, in (0, inf)
+        k: updates from one inversion to the next, in [1, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT | torch.nn.Module,
+        lr: float | torch.Tensor = 0.01,
+        momentum: float | torch.Tensor = 0.9,
+        decay: float | torch.Tensor = 0.95,
+        damping: float | torch.Tensor = 0.001,
+        k: float | torch.Tensor = 1,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        filters: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        fused: bool | None = None,
+        in_backward: bool = False,
+        accumulate: int = 1,
+        skip_nonfinite: bool = False,
+        donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class Kate(SpecOptimizer):
     """Remove that square root: a new efficient scale-invariant version of AdaGrad
 
@@ -4955,6 +5032,72 @@ class MARS(SpecOptimizer):
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
+
+class MeZO(SpecOptimizer):
+    """zeroth-order SGD: two losses take the place of a gradient, and nothing is kept but the weights
+
+    Malladi, Gao, Nichani, Damian, Lee, Chen & Arora 2023, arXiv:2305.17333, algorithm 1.
+
+    ::
+
+        phase ahead:
+        zₜ     ~ N(0, 1)
+        wₜ     = wₜ₋₁ + ε·zₜ
+        phase behind:
+        aboveₜ = loss
+        wₜ     = wₜ₋₁ − 2·ε·zₜ
+        phase descend:
+        cₜ     = (aboveₜ₋₁ − loss)/(2·ε)
+        wₜ     = wₜ₋₁ + ε·zₜ − lr·(cₜ·zₜ + wd·(wₜ₋₁ + ε·zₜ))
+
+    Args:
+        params: parameters, named parameters, dicts of groups, or a network
+        lr: learning rate
+        eps: how far on both sides of the weights the loss is computed, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
+    """
+
+    def __init__(
+        self,
+        params: ParamsT | torch.nn.Module,
+        lr: float | torch.Tensor = 1e-06,
+        eps: float | torch.Tensor = 0.001,
+        weight_decay: float | torch.Tensor = 0.0,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        fused: bool | None = None,
+        in_backward: bool = False,
+        accumulate: int = 1,
+        skip_nonfinite: bool = False,
+        donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
+    ) -> None: ...
+    def ahead(self) -> None: ...
+    def behind(self) -> None: ...
+    def descend(self) -> None: ...
 
 class Muon(TorchOptimizer, torch.optim.Muon):
     """torch.optim.Muon, with kernels of optgen.

@@ -73,7 +73,13 @@ class Capture:
         found.samples += n
 
     def give(self, optimizer: Any) -> None:
-        """Make the inputs of a step from the sums, which begin anew; inputs of weights without any stay as they are."""
+        """Make the inputs of a step from the sums, which begin anew; inputs of weights without any stay as they are.
+        ValueError with a GradScaler."""
+        if getattr(optimizer, "found_inf", None) is not None:
+            raise ValueError(
+                f"{type(optimizer).__name__}: capture() with a GradScaler, whose scale is in the gradients of outputs; "
+                "train in bfloat16, which needs no scaler"
+            )
         ranks = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
         for weight, found in self.sums.items():
             if not found.samples:
@@ -143,6 +149,8 @@ def capture(optimizer: Any, module: torch.nn.Module, sharing: Sharing, loss: Lit
         raise ValueError(f"{name}: sharing is 'expand' or 'reduce', not {sharing!r}")
     if loss not in ("mean", "sum"):
         raise ValueError(f"{name}: loss is 'mean' or 'sum', not {loss!r}")
+    if optimizer.in_backward:
+        raise ValueError(f"{name}: capture() with in_backward=True: backward updates weights before factors are known")
     found = Capture(*inputs_of(optimizer.spec), sharing, loss)
     learning = {p for group in optimizer.param_groups for p in group["params"]}
     for layer in layers_of(module, learning, name):

@@ -3032,6 +3032,65 @@ class Kate(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class KFAC(SpecOptimizer):
+    """K-FAC: the gradient between inverses of the factors of the Fisher matrix.
+
+    Martens & Grosse 2015, arXiv:1503.05671, sections 6.3 and 6.6; inputs as of Eschenhagen et al. 2023, arXiv:2311.00636.
+
+        c  = 1 - decay^t
+        R' = decay*R + (1 - decay)*A
+        L' = decay*L + (1 - decay)*G
+        p  = sqrt((trace(R') + 1e-30)/cols/((trace(L') + 1e-30)/rows))
+        d  = sqrt(damping)
+        P' = inverse_root(R'/c + p*d*identity(cols), 1)   every k from 1
+        Q' = inverse_root(L'/c + d/p*identity(rows), 1)   every k from 1
+        m' = momentum*m + Q'@g@P'
+        w' = (1 - lr*wd)*w - lr*m'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: decay of the velocity, in [0, 1).
+    decay: decay of the factors, in [0, 1).
+    damping: added to the Fisher matrix, a part to each factor, in (0, inf).
+    k: updates from one inversion to the next, in [1, inf).
+    filters: of convolutions are matrices of an output channel a row.
+    A: an input, for `set_input`: mean of products of what the weight is multiplied by.
+    G: an input, for `set_input`: mean of products of the gradients of what comes out.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    decay: float
+    damping: float
+    k: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    filters: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        momentum: float = 0.9,
+        decay: float = 0.95,
+        damping: float = 0.001,
+        k: int = 1,
+        filters: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class LAMB(SpecOptimizer):
     """Large batch optimization for deep learning: training BERT in 76 minutes.
 
@@ -3613,6 +3672,54 @@ class MARS(SpecOptimizer):
         beta2: float = 0.99,
         gamma: float = 0.025,
         epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class MeZO(SpecOptimizer):
+    """zeroth-order SGD: two losses take the place of a gradient, and nothing is kept but the weights.
+
+    Malladi, Gao, Nichani, Damian, Lee, Chen & Arora 2023, arXiv:2305.17333, algorithm 1.
+
+        phase ahead:
+          z  = normal()
+          w' = w + eps*z
+
+        phase behind:
+          above' = loss
+          w'     = w - 2*eps*z
+
+        phase descend:
+          c  = (above - loss)/(2*eps)
+          w' = w + eps*z - lr*(c*z + wd*(w + eps*z))
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    eps: how far on both sides of the weights the loss is computed, in (0, inf).
+    loss: an input, which each step is given: see the equations.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    eps: float
+    loss: float | None
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1e-06,
+        eps: float = 0.001,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
