@@ -18,6 +18,9 @@ FAMILIES = ("torch", "optax", "matrix")
 """Folders of specs whose names begin with that of the folder: the optimizers of torch.optim; those of optax that
 compute otherwise than the specs that belong to no family; those with products of matrices, which a name without the
 folder finds as well."""
+SHELF = "papers"
+"""The folder of the specs of one paper each that few people ask for. They load as papers/NAME, and are left out where
+all specs are listed, built, raced or swept over."""
 
 
 def _shipped(name: str) -> Path:
@@ -114,8 +117,8 @@ def all_available() -> tuple[str, ...]:
 
 def is_name(spec: str) -> bool:
     """Whether it is the name of a spec, as adam and torch/adam; a path ends in .opt or has a folder that is none of
-    FAMILIES."""
-    return not spec.endswith(".opt") and os.path.dirname(spec) in ("", *FAMILIES)
+    FAMILIES and not SHELF."""
+    return not spec.endswith(".opt") and os.path.dirname(spec) in ("", *FAMILIES, SHELF)
 
 
 def ships(name: str) -> bool:
@@ -126,7 +129,7 @@ def ships(name: str) -> bool:
 def name_of(path: Path) -> str:
     """The name of the spec in a file: torch/adam for one of a family that comes with optgen, else that of the file."""
     family = path.parent.name
-    return f"{family}/{path.stem}" if path.parent == folder() / family and family in FAMILIES else path.stem
+    return f"{family}/{path.stem}" if path.parent == folder() / family and family in (*FAMILIES, SHELF) else path.stem
 
 
 def path_of(spec: str) -> Path:
@@ -154,14 +157,15 @@ def spec_path(name: str) -> Path:
 def hint(name: str, others: Iterable[str] = ()) -> str:
     """What to write in place of a name of no spec, and of none of these others: a chain where 'with' is missing, what
     another library's name is here, or names that are near."""
-    own, changes = sorted({*others, *without_folder(), *available("torch"), *available("optax")}), transforms()
+    in_folders = [x for folder in ("torch", "optax", SHELF) for x in available(folder)]
+    own, changes = sorted({*others, *without_folder(), *in_folders}), transforms()
     words = [x for x in re.split(r"[\s,+]+", name) if x != "with"]
     chained = [x for x in words if x in changes]
     if words and len(chained) == len(words) - 1 and (spec := next(x for x in words if x not in chained)) in own:
         return f"did you mean '{spec} with {', '.join(chained)}'?"
     stem = re.split(r"[/.]", name)[-1]
     folders = [f"{family}/{stem.lower()}" for family in FAMILIES if name.lower().startswith(f"{family}.")]
-    for meant in (*folders, stem):  # torch.optim.AdamW, optax.contrib.dog, mine/adam
+    for meant in (*folders, stem, f"{SHELF}/{stem.lower()}"):  # torch.optim.AdamW, optax.contrib.dog, mine/adam
         if meant in own:
             return f"did you mean '{meant}'?"
     if name in changes:

@@ -36,7 +36,10 @@ def register(commands: Commands) -> None:
         "  optgen list --json                   all of this for other programs\n",
     )
     parser.add_argument(
-        "--family", choices=families.titles(), metavar="FAMILY", help=f"one of {', '.join(families.titles())}"
+        "--family",
+        choices=(*families.titles(), specfiles.SHELF),
+        metavar="FAMILY",
+        help=f"one of {', '.join(families.titles())}; or papers, the specs of single papers, which load as papers/NAME",
     )
     parser.add_argument("--search", nargs="+", default=[], metavar="WORD", help="those that have all these words")
     how = parser.add_mutually_exclusive_group()
@@ -45,7 +48,8 @@ def register(commands: Commands) -> None:
 
 
 def list_(args: argparse.Namespace) -> int:
-    names = [x for x in specfiles.all_available() if args.family in (None, families.of(x))]
+    listed = specfiles.available(specfiles.SHELF) if args.family == specfiles.SHELF else specfiles.all_available()
+    names = [x for x in listed if args.family in (None, families.of(x))]
     found = [(name, read(source_of(path_of(name)))) for name in names]
     found = [(name, optimizer) for name, optimizer in found if _has(name, optimizer, args.search)]
     if args.json:

@@ -96,6 +96,19 @@ def decoupled(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str
     return [f - 0.01 * 0.1 * x for f, x in zip(base(w, g, wd=0.0), w, strict=True)]
 
 
+def hyperball(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    fast, new = base(w, g), []
+    radii = kept.setdefault("radii", [np.linalg.norm(x) for x in w])
+    for x, f, r in zip(w, fast, radii, strict=True):
+        if x.ndim < 2:
+            new.append(f)
+            continue
+        u = x - f
+        moved = x - 0.01 * r * u / max(np.linalg.norm(u), 1e-30)
+        new.append(moved * r / max(np.linalg.norm(moved), 1e-30))
+    return new
+
+
 def ema(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
     new = base(w, g)
     old = kept.get("eval", w)
@@ -207,6 +220,7 @@ TRANSFORMS: dict[str, tuple[str, Update]] = {
         ("cautious", cautious),
         ("decoupled", decoupled),
         ("ema", ema),
+        ("hyperball", hyperball),
         ("swa(start = 2, k = 2)", swa),
         ("lawa(k = 2, h = 3)", lawa),
         ("posthoc_ema(sigma_rel = 0.07)", posthoc_ema),

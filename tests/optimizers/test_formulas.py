@@ -9,13 +9,24 @@ import numpy as np
 import pytest
 
 import optgen
-from tests.optimizers.families import adam, draws, history, modern, norms, sgd
+from optgen import specfiles
+from optgen.cli import main
+from optgen.lang import format_text
+from tests.optimizers.families import adam, draws, history, modern, norms, papers, sgd
 from tests.optimizers.formulas import LR, WD, Array, Cases, Formula, Kept, Traits
 
-FAMILIES = adam, modern, norms, sgd, draws, history
+FAMILIES = adam, modern, norms, sgd, draws, history, papers
 CASES: Cases = [case for family in FAMILIES for case in family.CASES]
 TRAITS = {formula: traits for family in FAMILIES for formula, traits in family.TRAITS.items()}
-NAMES = list(dict.fromkeys(formula.__name__ for formula, _ in CASES))
+ON_SHELF = {formula for formula, _ in papers.CASES}
+
+
+def name_of(formula: Formula) -> str:
+    """The name of the spec whose formula it is."""
+    return f"{specfiles.SHELF}/{formula.__name__}" if formula in ON_SHELF else formula.__name__
+
+
+NAMES = list(dict.fromkeys(name_of(formula) for formula, _ in CASES))
 STEPS = 8
 RESCALE, CLIP = 0.5, 1.2
 SHAPES = [(7,), (6, 5), (4, 3, 2, 2), (70, 80), (1,), ()]
@@ -31,7 +42,7 @@ def test_steps(formula: Formula, values: dict[str, Any]) -> None:
     gs, read = ([np.empty(shape) for shape in SHAPES] for _ in range(2))
     want = [w.copy() for w in ws]
     kept: list[Kept] = [defaultdict(float) for _ in ws]
-    rule = optgen.load(formula.__name__, dtype="float64", **{"lr": LR, **values})
+    rule = optgen.load(name_of(formula), dtype="float64", **{"lr": LR, **values})
     state = rule.init(ws)
     step = rule.bind(ws, gs, state, inputs={i.name: read for i in rule.spec.inputs})
     draw = optgen.load(DRAWS, dtype="float64").bind(read, gs) if traits.reads == "z" else None
@@ -90,3 +101,17 @@ def test_extremes_stay_finite(name: str) -> None:
         step()
         for w in ws:
             assert np.isfinite(w).all(), f"after a gradient of {scale}"
+
+
+def test_every_spec_of_the_shelf_has_a_formula() -> None:
+    assert {*map(name_of, ON_SHELF)} == {*specfiles.available(specfiles.SHELF)}
+
+
+@pytest.mark.parametrize("name", specfiles.available(specfiles.SHELF))
+def test_specs_of_the_shelf_are_specs_like_others(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source = specfiles.source(specfiles.spec_path(name))
+    assert format_text(source) == source.text and not optgen.load(name).spec.warnings
+    assert optgen.load(name).spec.cite and name not in specfiles.all_available()
+    with pytest.raises(FileNotFoundError, match=f"did you mean '{name}'"):
+        optgen.load(name.rpartition("/")[2])
+    assert main(["list", "--family", specfiles.SHELF]) == 0 and name in capsys.readouterr().out
