@@ -45,7 +45,7 @@ SECTIONS: Mapping[str, str] = {
     }.items()
     for code in codes.split()
 }
-"""The section of docs/language.md that explains each code, by its anchor there, where a diagnostic names no other."""
+"""The section of the reference that explains each code, by its anchor there, where a diagnostic names no other."""
 
 
 @dataclass(frozen=True, order=True)
@@ -97,7 +97,7 @@ class Source:
 class Diagnostic:
     """One error or warning: `code` is E or W and three digits, `help` says what to do.
 
-    `section` is the section of docs/language.md that explains it, if that is not the one of its code.
+    `section` is the section of the reference that explains it, if that is not the one of its code.
     """
 
     code: str

@@ -44,9 +44,10 @@ def folder() -> Path:
     return _shipped("specs")
 
 
-def language() -> Path:
-    """The reference of the spec language, a Markdown file."""
-    return _shipped("docs") / "language.md"
+def language() -> str:
+    """The reference of the spec language, Markdown: what a spec says, how it is computed, and the errors."""
+    texts = (_shipped("docs") / f"{name}.md" for name in ("language", "arithmetic", "errors"))
+    return "\n".join(path.read_text("utf-8") for path in texts)
 
 
 def races() -> Path:

@@ -17,7 +17,7 @@ def register(commands: Commands) -> None:
         "language",
         language,
         "print the reference of the spec language, or one section of it",
-        "  optgen language           all of docs/language.md\n"
+        "  optgen language           all of it: docs/language.md and what follows\n"
         "  optgen language --list    the names of its sections\n"
         "  optgen language guards    the section that an error names\n"
         "  optgen language E405      the section about an error's code\n",
@@ -27,7 +27,7 @@ def register(commands: Commands) -> None:
 
 
 def language(args: argparse.Namespace) -> int:
-    text = specfiles.language().read_text("utf-8")
+    text = specfiles.language()
     if args.list:
         text = "\n".join(name for name, body in sections(text) if body.startswith("### "))
     elif args.section is not None:

@@ -23,7 +23,7 @@ INTRODUCTION = """\
 **Equations.** In a spec, `x` is a value before the step and `x'` the value after it; as formulas, these are
 $`x_{{t-1}}`$ and $`x_t`$. `w` is the weight. `grad` is the gradient as it comes, and `g` is the gradient to use,
 `clip(rescale_grad*grad, clip_gradient)`. The formulas have these two arguments at their defaults, so that both
-are $`g_t`$. [Formulas](language.md#formulas) says how names are set. `t` is the number of the update, 1 at the first.
+are $`g_t`$. [Formulas](arithmetic.md#formulas) says how names are set. `t` is the number of the update, 1 at the first.
 What is written is what is computed, in the written order. Remarks below the equations say where they depart from the
 paper or from MXNet. [docs/language.md](language.md), which `optgen language` prints, describes the language.
 

@@ -2,7 +2,7 @@
 written.
 
 Elements have the kernel's compute dtype, all smaller kinds are doubles. A double that meets elements is rounded once
-(docs/language.md, "rounding"). Reductions and elementary functions widen elements to double.
+(docs/arithmetic.md, "rounding"). Reductions and elementary functions widen elements to double.
 """
 
 from __future__ import annotations

@@ -57,7 +57,9 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
     assert sources and not set(sources) - shipped
     assert {f"optgen/specs/{name}.opt" for name in specfiles.all_available()} <= shipped
     assert {f"optgen/benchmarks/races/{path.name}" for path in specfiles.races().glob("*.json")} <= shipped
-    assert {name for name in shipped if name.startswith("optgen/docs/")} == {"optgen/docs/language.md"}
+    assert {name for name in shipped if name.startswith("optgen/docs/")} == {
+        f"optgen/docs/{name}.md" for name in ("language", "arithmetic", "errors")
+    }
     assert not [name for name in shipped if name.startswith(("tests", "examples", "benchmarks", "specs", "docs"))]
 
 

@@ -1,5 +1,5 @@
-"""docs/language.md as data: its examples, each with the spec it belongs to, and its tables; and the examples of
-docs/tutorial.md."""
+"""The reference of the language as data: its examples, each with the spec it belongs to, and its tables; and the examples
+of docs/tutorial.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from optgen.lang import parse
 from optgen.lang.dimensions import ValueKind
 from optgen.model import Optimizer
 
-TEXT = specfiles.language().read_text(encoding="utf-8")
+TEXT = re.sub(r"\]\((language|arithmetic|errors)\.md(#[\w-]+)\)", r"](\2)", specfiles.language())
+"""The reference, in which links between its files lead to sections."""
 TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 SECTIONS = dict(sections(TEXT))
 """The text of each section, by its anchor."""

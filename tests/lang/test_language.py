@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import BoundStep, diagnostics, pipeline
+from optgen import BoundStep, diagnostics, pipeline, specfiles
 from optgen.cli import main
 from optgen.diagnostics import Diagnostic, Source, SpecErrors, render
 from optgen.execute.buffers import numpy_dtype
@@ -231,7 +231,7 @@ def test_the_first_error_of_a_section_names_it() -> None:
 
 def test_the_command_prints_the_document_or_a_section(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["language"]) == 0
-    assert capsys.readouterr().out == TEXT
+    assert capsys.readouterr().out == specfiles.language()
     for name in ("guards", "E405", "e406", "Guards"):
         assert main(["language", name]) == 0
         out = capsys.readouterr().out

@@ -16,7 +16,7 @@ from optgen.linalg.own.tile import Tile
 
 FINISH = "optgen_finish_block"
 """`FINISH(c, z, stride, rows, columns, alpha, beta)`: rows and columns of c become beta*z + alpha*c. In float32,
-nothing is subnormal, as in sweeps (docs/language.md, smallest numbers)."""
+nothing is subnormal, as in sweeps (docs/arithmetic.md, smallest numbers)."""
 
 
 def emit_finish(module: ll.Module, tile: Tile, *, machine_flushes: bool) -> Any:
