@@ -20,6 +20,7 @@ from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Un
 from optgen.ir import COMPENSATION, COMPUTE, LEAST_NORMAL, WEIGHTS
 from optgen.ir.storage import STORAGES, storages_of
 from optgen.model import PHASE, Flag, Flags, FlagValue, Optimizer, Param
+from optgen.shapes import sizes
 from optgen.truth import COMPARISONS
 
 _PACKAGES = ("optgen", "runtime")
@@ -314,6 +315,25 @@ def number(expr: Expr, values: Mapping[str, float | None]) -> float:
     return float(_value(expr, values, {}))
 
 
+def lengths(optimizer: Optimizer, values: Mapping[str, float | None], shape: Sequence[int]) -> dict[str, int]:
+    """The dimensions that follow from params and from the sizes of a parameter; ValueError if one is no whole number
+    from 1 on, or for a parameter without elements from 0 on."""
+    own = sizes(shape, optimizer.last_two)
+    found = {}
+    for dim in optimizer.dims:
+        x = number(dim.value, {**values, **own})
+        least = 1 if own["size"] else 0
+        if not (x.is_integer() and x >= least):
+            read = ", ".join(f"{name}={values[name]:g}" for name in sorted(dim.params))
+            raise ValueError(
+                f"{optimizer.name}: the dimension '{dim.name}' is {x:g} for a parameter of shape {tuple(shape)}"
+                f"{f' and {read}' if read else ''}, and has to be a whole number from {least} on; ceil() and "
+                "max(1, ...) make it one"
+            )
+        found[dim.name] = int(x)
+    return found
+
+
 def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, FlagValue]) -> Any:
     """The value of a condition over params and flags.
 
@@ -344,6 +364,8 @@ def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, F
             return _OPERATIONS[op](x, y)
         case Call(function="min" | "max" as function, args=args):
             return {"min": min, "max": max}[function](_value(x, values, flags) for x in args)
+        case Call(function="floor" | "ceil" as function, args=(x,)):
+            return {"floor": math.floor, "ceil": math.ceil}[function](_value(x, values, flags))
     raise TypeError(f"not a condition over parameters: {expr!r}")
 
 

@@ -41,6 +41,7 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
     until no step exceeds one.
     """
     base: dict[str, Bounds] = dict.fromkeys(("w", "grad", "g", *(i.name for i in optimizer.inputs)), ALL)
+    base |= {d.name: NONNEGATIVE for d in optimizer.dims}
     for name, param in optimizer.all_params.items():
         base[name] = bounds_of_param(param)
     base |= dict.fromkeys((*DIMENSIONS, EPSILON), NONNEGATIVE) | dict.fromkeys(COUNTS, Bounds(1.0, math.inf))

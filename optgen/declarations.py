@@ -130,6 +130,22 @@ class Input(Dimensioned):
 
 
 @dataclass(frozen=True)
+class Dim:
+    """A dimension that follows from params and the sizes of a parameter (`dim r = min(k, rows, cols)`)."""
+
+    name: str
+    value: Expr
+    span: Span = field(compare=False)
+    doc: str = ""
+
+    @property
+    def params(self) -> frozenset[str]:
+        """The params that it reads."""
+        names = {e.id for e in walk(self.value) if isinstance(e, Name)}
+        return frozenset(names - set(DIMENSIONS))
+
+
+@dataclass(frozen=True)
 class Require:
     """A condition that params and flags must meet (`require`), and the message if they do not."""
 

@@ -22,6 +22,7 @@ from optgen.declarations import (
     PER_PARAMETER,
     PHASE,
     RESERVED_PARAMS,
+    Dim,
     Equation,
     Flag,
     Flags,
@@ -54,8 +55,8 @@ from optgen.truth import partial_truth, truth
 
 __all__ = [
     "COUNTS", "DIMENSIONS", "EPSILON", "MAX_DRAWS", "NEVER_AGAIN", "PER_PARAMETER", "PHASE", "RESERVED_PARAMS",
-    "Equation", "Flag", "FlagValue", "Flags", "Input", "Interval", "Loop", "Optimizer", "Param", "Program", "Require",
-    "StateDecl", "Timing", "flags_text", "is_never",
+    "Dim", "Equation", "Flag", "FlagValue", "Flags", "Input", "Interval", "Loop", "Optimizer", "Param", "Program",
+    "Require", "StateDecl", "Timing", "flags_text", "is_never",
 ]  # fmt: skip
 
 MAX_DRAWS = 2048
@@ -137,6 +138,7 @@ class Optimizer:
     lr_hint_source: str = ""
     has_own_schedule: bool = False  # its rate needs no decay, as a source says
     schedule_source: str = ""
+    dims: tuple[Dim, ...] = ()  # dimensions that follow from params and sizes
 
     def __repr__(self) -> str:
         declared = (("params", self.params), ("flags", self.flags), ("states", self.states), ("inputs", self.inputs))
@@ -229,7 +231,9 @@ class Optimizer:
 
     @fact
     def reads_sizes(self) -> bool:
-        """Whether a flag or a requirement depends on more of a parameter's shape than its rank."""
+        """Whether a flag, a requirement or a dimension depends on more of a parameter's shape than its rank."""
+        if self.dims:
+            return True
         names = [*(f.names for f in self.flags), *(r.names for r in self.requires)]
         return not frozenset().union(*names).isdisjoint(DIMENSIONS[1:])
 
@@ -260,6 +264,7 @@ class Optimizer:
         found += [name for e in calls for axis in e.dims if (name := param_of(axis)) is not None]
         found += [e.id for args in squares for e in args if isinstance(e, Name)]
         found += [name for group in self.groups if (name := param_of(group)) is not None]
+        found += [name for dim in self.dims for name in sorted(dim.params)]
         return tuple(dict.fromkeys(name for name in found if name not in ELEMENTS))
 
     @fact

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from optgen.axes import ELEMENTS
 from optgen.model import Flags, Optimizer, flags_text
 from optgen.symbolic.written import expression
 
@@ -66,8 +67,12 @@ def states(optimizer: Optimizer) -> Iterator[Row]:
         yield s.name, count, start, guard, s.doc
 
 
+def dims(optimizer: Optimizer) -> Iterator[Row]:
+    return ((d.name, expression(d.value), d.doc) for d in optimizer.dims)
+
+
 def inputs(optimizer: Optimizer) -> Iterator[Row]:
-    return ((i.name, i.doc) for i in optimizer.inputs)
+    return ((i.name, "" if i.axes == ELEMENTS else i.declared, i.doc) for i in optimizer.inputs)
 
 
 def requirements(optimizer: Optimizer) -> Iterator[Row]:

@@ -30,7 +30,7 @@ UNITS = {
     "step": "one block of threads computes the values that all tensors share",
 }
 """What each launch goes over (`optgen.backends.gpu.table.Unit`)."""
-DECLARED = ("Hyper-parameters", "Flags", "States", "Inputs", "Requirements")
+DECLARED = ("Hyper-parameters", "Flags", "Dimensions", "States", "Inputs", "Requirements")
 ROOFLINE = ("matrix", "1e9 operations", "MB", "operations a byte", "at least", "limited by")
 COLUMNS = ("variant", "streams", "bytes", "flops", "sweeps", "100M parameters")
 
@@ -63,7 +63,7 @@ def explain(args: argparse.Namespace) -> int:
     head = filter(None, (also, version, optimizer.title, optimizer.cite, axes, *optimizer.advice))
     print("\n".join(terminal.fill(line, terminal.width()) for line in head))
     _section("Equations", unicode(optimizer, columns=_room()))
-    declared = (tables.params, tables.flags, tables.states, tables.inputs, tables.requirements)
+    declared = (tables.params, tables.flags, tables.dims, tables.states, tables.inputs, tables.requirements)
     for title, rows in zip(DECLARED, (list(part(optimizer)) for part in declared), strict=True):
         if rows:
             _section(title, terminal.lines(rows, _room()))

@@ -188,7 +188,9 @@ class KernelChoice:
         decided = self.decide(shape, flags or {}, sparse=sparse)
         storage = arguments.stored(self.spec, decided, self.storage, small=self._is_small(shape))
         scaled = self.scales_gradient and not evaluate
-        own_sizes = {x: int(self.values[x] or 0) for x in self.spec.fixed if x in self.values}
+        whole = (x for x in self.spec.fixed if x in self.values and self.spec.all_params[x].is_int)
+        own_sizes = {x: int(self.values[x] or 0) for x in whole}
+        own_sizes |= arguments.lengths(self.spec, self.values, shape) if self.spec.dims else {}
         how = (evaluate, gradients, scaled, by_row, boxes, donated)
         return Variant(decided, self.dtype, self.master, storage, *how, own_sizes, self.matmul, self.weights)
 
@@ -281,7 +283,7 @@ class KernelChoice:
         """The spec, its variant for a shape, and its params and sizes."""
         variant = self.variant(shape, flags)
         own = groups.sizes(self.spec.program(variant.flags).groups, shape, self.values)
-        return self.spec, variant, {**self.values, **sizes(shape, self.spec.last_two), **own}
+        return self.spec, variant, {**self.values, **sizes(shape, self.spec.last_two), **own, **variant.sizes}
 
     def _built(
         self, shape: Sequence[int], flags: Mapping[str, FlagValue], *, sparse: bool = False, evaluate: bool = False

@@ -62,7 +62,8 @@ class SpecLowering(KernelBuilder):
         self.values: dict[str, Value] = {}
         self.language_axes = {"w'": ELEMENTS} | {f"{s.name}'": s.axes for s in program.states}
         """The dimensions that the language gives names, by their keys."""
-        self.hyper = (*optimizer.all_params, *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
+        dims = (d.name for d in optimizer.dims)
+        self.hyper = (*optimizer.all_params, *DIMENSIONS, *dims, "step", ir.GRADIENT_FACTOR)
         self.entries = {s.name: s.entries for s in optimizer.states}
         # Draws count in text order over all variants, so that a flag changes no other draw.
         values = [*optimizer.starts(), *(q.value for q in optimizer.update)]

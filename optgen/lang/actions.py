@@ -52,6 +52,7 @@ from optgen.lang.uses import FOR
 from optgen.model import (
     NEVER_AGAIN,
     RESERVED_PARAMS,
+    Dim,
     Equation,
     Flag,
     Input,
@@ -285,6 +286,11 @@ class Actions(ExpressionActions):
             help = "an input is 'host', 'row', 'col', or has dimensions, as 'cols x cols'; without them, those of w"
             raise LineError("E304", f"'{kind[0].text}' is no kind of an input", kind[0].span, help, "input")
         return Input(name.text, name.span, doc, axes, known)
+
+    def dim(self, items: list[Any]) -> Dim:
+        _, name, _, value, rest = items
+        doc = _options("a dimension", rest, ("text",)).get("text", "")
+        return Dim(plain(name, "a dimension").text, value, name.span, doc)
 
     def require(self, items: list[Any]) -> Require:
         word, condition, rest = items

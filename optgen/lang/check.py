@@ -274,4 +274,5 @@ def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate
         lr_hint_source=rate.source if rate else "",
         has_own_schedule=bool(draft.schedules),
         schedule_source=draft.schedules[0].source if draft.schedules else "",
+        dims=tuple(scope.dims.values()),
     )

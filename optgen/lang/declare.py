@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Collection
 
 from optgen.axes import ELEMENTS, Axis, shown
-from optgen.expressions import Call, Name, walk
+from optgen.expressions import Binary, Call, Name, Number, Unary, walk
 from optgen.functions.table import draw_of
 from optgen.groups import LineGroup
 from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
@@ -18,7 +18,7 @@ from optgen.lang.histories import check_history
 from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Equation, Flag, Input, Param, StateDecl
+from optgen.model import DIMENSIONS, PER_PARAMETER, RESERVED_PARAMS, Dim, Equation, Flag, Input, Param, StateDecl
 
 
 def declare(draft: Draft) -> Scope:
@@ -36,6 +36,8 @@ def declare(draft: Draft) -> Scope:
                 scope.states[item.name] = item
             case Input():
                 scope.inputs[item.name] = item
+            case Dim():
+                scope.dims[item.name] = item
     _declare_aliases(scope)
     for flag in scope.flags.values():
         if flag.condition is not None:
@@ -45,6 +47,8 @@ def declare(draft: Draft) -> Scope:
     for require in draft.requires:
         sparse = Flag(SPARSE, require.span, False)
         check_condition(require.condition, scope, scope.flags.values(), "a requirement", [sparse])
+    for dim in scope.dims.values():
+        _check_dim(dim, scope)
     _check_dimensions(scope)
     targets = [line.target for line in draft.update if isinstance(line, Equation)]
     locals = {x.id for x in targets if not x.primed and scope.what(x.id) is None}
@@ -57,10 +61,11 @@ def declare(draft: Draft) -> Scope:
     return scope
 
 
-def _is_free(item: Param | Flag | StateDecl | Input, scope: Scope) -> bool:
+def _is_free(item: Param | Flag | StateDecl | Input | Dim, scope: Scope) -> bool:
     """Whether a declaration may have its name."""
     name = item.name
-    declared = scope.params.get(name) or scope.flags.get(name) or scope.states.get(name) or scope.inputs.get(name)
+    tables = (scope.params, scope.flags, scope.states, scope.inputs, scope.dims)
+    declared = next((table[name] for table in tables if name in table), None)
     if declared is not None:
         help = f"the first is on line {declared.span.line}; rename or remove one"
         scope.report("E202", f"a second definition of '{name}'", item.span, help)
@@ -123,7 +128,7 @@ def _check_dimension(dim: Axis, state: StateDecl | Input, scope: Scope) -> None:
         return
     name = str(dim)
     param = scope.params.get(name)
-    if name in ELEMENTS or name in scope.failed:
+    if name in ELEMENTS or name in scope.failed or name in scope.dims:
         return
     if param is None:
         kinds = ", ".join(KINDS)
@@ -136,6 +141,27 @@ def _check_dimension(dim: Axis, state: StateDecl | Input, scope: Scope) -> None:
     else:
         return
     scope.failed.update((state.name, f"{state.name}'"))
+
+
+def _check_dim(dim: Dim, scope: Scope) -> None:
+    """A dimension is computed from numbers, params that all parameters share, and sizes."""
+    help = (
+        "it may have numbers, int params, other params that are set, rows, cols, size, + - * /, min, max, floor, ceil"
+    )
+    for node in walk(dim.value):
+        match node:
+            case Number() | Binary(op="+" | "-" | "*" | "/") | Unary(op="-"):
+                continue
+            case Call(function="min" | "max" | "floor" | "ceil", scope=None):
+                continue
+            case Name(id=id, primed=False, at=None) if id in DIMENSIONS or id in scope.failed:
+                continue
+            case Name(id=id, primed=False, at=None) if (param := scope.params.get(id)) is not None:
+                if not (param.optional or param.given or param.per_param or id in PER_PARAMETER):
+                    continue
+        scope.report("E304", f"the dimension '{dim.name}' cannot have this", node.span, help, "dim")
+        scope.failed.add(dim.name)
+        return
 
 
 def _check_init(state: StateDecl, scope: Scope, locals: Collection[str]) -> None:

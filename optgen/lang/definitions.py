@@ -16,7 +16,7 @@ from optgen.functions.table import FUNCTIONS, is_draw
 from optgen.lang.builtins import CONSTANTS, RESERVED, SPARSE
 from optgen.lang.parser import MAX_DEPTH, Broken, Declaration, Draft, too_deep
 from optgen.lang.statements import Definition
-from optgen.model import Equation, Flag, Param, StateDecl
+from optgen.model import Dim, Equation, Flag, Param, StateDecl
 
 MAX_NODES = 10_000
 """The largest number of operations and operands that the calls of a file stand for."""
@@ -42,6 +42,10 @@ class _Placing:
         self.draft = draft
         self.constants = constants
         self.definitions: dict[str, Definition] = {}
+        self.dims: dict[str, Expr] = {}
+        """What dimensions are, as numbers."""
+        for dim in (x for x in draft.declarations if isinstance(x, Dim)):
+            self.dims[dim.name] = _substitute(dim.value, self.dims)
         self.placed = 0  # nodes that stand in the place of calls
 
     def read(self, own: set[str]) -> None:
@@ -94,6 +98,8 @@ class _Placing:
                 if is_draw(init) and not (init.dims or init.args or init.scope):
                     init = replace(init, dims=() if line.axes == ELEMENTS else line.axes)
                 return replace(line, init=init)
+            case Dim():
+                return replace(line, value=self.dims[line.name])
             case Flag(condition=condition) if condition is not None:
                 return replace(line, condition=self.expr(condition))
         return line
@@ -104,8 +110,12 @@ class _Placing:
     def expr(self, expr: Expr, hidden: tuple[str, ...] = ()) -> Expr:
         """The expression with everything in place, but for constants whose names are `hidden`."""
         if isinstance(expr, Name) and not expr.primed and expr.at is None:
+            if expr.id in self.dims and expr.id not in hidden:
+                return self.dims[expr.id]
             is_constant = expr.id in self.constants and expr.id not in hidden
             return replace(self.constants[expr.id], span=expr.span) if is_constant else expr
+        if isinstance(expr, Call) and (is_draw(expr) or expr.function == "identity"):
+            hidden = (*hidden, *self.dims)  # which are its dimensions
         placed = with_children(expr, [self.expr(x, hidden) for x in children(expr)])
         return self._call(placed) if isinstance(placed, Call) else placed
 

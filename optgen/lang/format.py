@@ -17,7 +17,7 @@ from optgen.lang.syntax import CLAUSES, MAX_CHARACTERS, Line, Token, value_end
 from optgen.lang.uses import is_composed
 
 _VALUES = ("NAME", "NUMBER", "CLOSE", "TRANSPOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
-_DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT")
+_DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT", "DIM")
 _SECTIONS = ("SECTION", "PHASE")
 _INDENT = "  "
 

@@ -99,6 +99,8 @@ class LineParser:
             return actions.state, [*head, take("EQUAL"), self._start(), self._options()]
         if self._at("INPUT"):
             return actions.input, [take("INPUT"), take("NAME"), self._kind(*OPTIONS, END), self._options()]
+        if self._at("DIM"):
+            return actions.dim, [take("DIM"), take("NAME"), take("EQUAL"), self.expr(), self._options()]
         if self._at("REQUIRE"):
             return actions.require, [take("REQUIRE"), self.expr(), self._options()]
         if self._at("DEF"):

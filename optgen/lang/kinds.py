@@ -47,6 +47,7 @@ def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str,
     """The values that exist before the first equation."""
     names: dict[str, ValueKind | None] = dict.fromkeys(optimizer.all_params, CONSTANT)
     names |= dict.fromkeys((*optimizer.per_parameter, *COUNTS, *DIMENSIONS), ValueKind((), When.HOST))
+    names |= {d.name: ValueKind((), When.HOST) for d in optimizer.dims}
     names |= dict.fromkeys(TENSORS, ValueKind(ELEMENTS))
     names |= {i.name: ValueKind(i.axes) for i in optimizer.inputs}
     names |= {s.name: kind_of(s) for s in states}

@@ -93,7 +93,8 @@ def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
     param = scope.params.get(expr.id) if isinstance(expr, Name) else None
     is_size = isinstance(expr, Name) and expr.key in ELEMENTS
     is_whole = param is not None and param.is_int and param.interval is not None and param.interval.low >= 1
-    return not (is_size or is_whole or (isinstance(expr, Name) and expr.id in scope.failed))
+    is_known = isinstance(expr, Name) and (expr.id in scope.failed or expr.id in scope.dims)
+    return not (is_size or is_whole or is_known)
 
 
 def _what_reduces() -> str:

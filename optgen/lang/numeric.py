@@ -227,7 +227,7 @@ def _first_names(
     """What is known before the first update, but for states."""
     values: dict[str, float] = dict(params)
     values |= {EPSILON: 2.0**-23, "w": weight, "grad": gradient, "g": gradient} | dict.fromkeys(COUNTS, 1.0)
-    values |= {i.name: 0.5 for i in optimizer.inputs}
+    values |= {i.name: 0.5 for i in optimizer.inputs} | {d.name: 1.0 for d in optimizer.dims}
     return {name: _Sample(value) for name, value in values.items()}
 
 

@@ -31,12 +31,12 @@ from optgen.lang.statements import (
     Version,
 )
 from optgen.lang.syntax import BLOCKS, HEADS, KEYWORDS, MAX_ERRORS, Line, begins_statement, read_lines
-from optgen.model import PHASE, Equation, Flag, Input, Loop, Param, Require, StateDecl
+from optgen.model import PHASE, Dim, Equation, Flag, Input, Loop, Param, Require, StateDecl
 
 MAX_DEPTH = 100
 """The largest depth of an expression. Later stages recurse over expressions."""
 
-Declaration = Param | Flag | StateDecl | Input
+Declaration = Param | Flag | StateDecl | Input | Dim
 _ACTIONS = Actions()
 
 

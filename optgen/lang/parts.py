@@ -16,7 +16,7 @@ from optgen.model import DIMENSIONS, RESERVED_PARAMS
 
 NOWHERE = Span(0, 0, 0)
 """The place of what stands in no text."""
-DECLARES = ("PARAM", "FLAG", "STATE", "INPUT", "DEF")
+DECLARES = ("PARAM", "FLAG", "STATE", "INPUT", "DIM", "DEF")
 _BY_ROWS = {"row", "col", "matrix", "rows", "cols", "matrices", *WORDS}
 
 

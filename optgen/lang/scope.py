@@ -12,7 +12,7 @@ from optgen.diagnostics import Diagnostic, Span, listed, suggest
 from optgen.expressions import Name
 from optgen.functions.table import FUNCTIONS
 from optgen.lang.builtins import COMMON_NAMES, RESERVED
-from optgen.model import RESERVED_PARAMS, Flag, Input, Loop, Param, StateDecl
+from optgen.model import RESERVED_PARAMS, Dim, Flag, Input, Loop, Param, StateDecl
 
 
 @dataclass
@@ -24,6 +24,7 @@ class Scope:
     flags: dict[str, Flag] = field(default_factory=dict)
     states: dict[str, StateDecl] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
+    dims: dict[str, Dim] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     locals: dict[str, Span] = field(default_factory=dict)
     arrays: dict[str, Loop] = field(default_factory=dict)  # local arrays, and the loops whose turns set elements
@@ -57,6 +58,7 @@ class Scope:
             ("a flag", self.flags),
             ("a state", self.states),
             ("an input", self.inputs),
+            ("a dimension", self.dims),
             ("an alias", self.aliases),
             ("a reserved name", RESERVED),
         )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from optgen.diagnostics import Span
 from optgen.expressions import Expr
 from optgen.lang.syntax import Token
-from optgen.model import Equation, Flag, Input, Param, Require, StateDecl
+from optgen.model import Dim, Equation, Flag, Input, Param, Require, StateDecl
 
 
 class Header(NamedTuple):
@@ -96,5 +96,5 @@ class EndLine(NamedTuple):
 
 
 About = Header | Version | Cite | Axes | RateHint | OwnSchedule
-Declaration = About | Definition | Param | Flag | StateDecl | Input | Require
+Declaration = About | Definition | Param | Flag | StateDecl | Input | Dim | Require
 Statement = Declaration | Section | PhaseLine | RepeatLine | EndLine | Equation

@@ -27,8 +27,8 @@ MAX_BRACKETS = 64
 """The largest depth of nested brackets. Later stages recurse over expressions."""
 
 HEADS = (
-    "optimizer", "version", "cite", "axes", "lr_hint", "schedule", "param", "flag", "state", "input", "require", "def",
-    "update", "phase", "eval",
+    "optimizer", "version", "cite", "axes", "lr_hint", "schedule", "param", "flag", "state", "input", "dim", "require",
+    "def", "update", "phase", "eval",
 )  # fmt: skip
 """The words that begin a declaration or a section."""
 BLOCKS = ("repeat", "end")

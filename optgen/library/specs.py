@@ -153,6 +153,10 @@ def library_spec(
 
 def _check_stages(own: LibrarySpec, variant: Variant) -> None:
     """ValueError if an update has inputs of other shapes than the parameter's, or more than kernels and loops."""
+    if own.spec.dims:
+        raise ValueError(
+            f"{own.prefix}: '{own.spec.dims[0].name}' is a dimension that is computed; a library in C has none yet"
+        )
     if any(x.axes != ELEMENTS for x in own.spec.inputs):
         raise ValueError(f"{own.prefix}: it has inputs of dimensions of their own; a library in C has none yet")
     if not is_staged(own.spec, variant):

@@ -65,6 +65,7 @@ class _WholeRun(KernelRun):
         self, kernel: Kernel, tensor: TensorUpdate, seed: int, shared: dict[str, Any], call: MatrixRoutine
     ) -> None:
         own = [i.result.type.group for i in kernel.instrs() if i.result is not None]
+        own += [b.group for b in kernel.buffers]
         shape = tensor.buffers["w"].shape
         known = dict.fromkeys(group for group in own if group is not None)
         self.hyper = {**tensor.hyper, **groups.sizes(known, shape, tensor.hyper)}

@@ -30,7 +30,7 @@ class Names:
         self.words = {*(f.name for f in optimizer.flags), "sparse"}
         self.states = {s.name for s in optimizer.states} | {"w"}
         indices = {loop.index for e in optimizer.update for loop in loops(e) if loop.index is not None}
-        self.bare = {*optimizer.all_params, *indices, EPSILON, *COUNTS, *DIMENSIONS}
+        self.bare = {*optimizer.all_params, *(d.name for d in optimizer.dims), *indices, EPSILON, *COUNTS, *DIMENSIONS}
         self.ids = self.states | self.bare | {e.target.id for e in (*optimizer.update, *optimizer.evaluate)}
         self.symbols = self._spelled([n for n in _names(optimizer) if n.id not in self.words])
 

@@ -71,6 +71,7 @@ def _kinds(optimizer: Optimizer) -> dict[str, str]:
     found |= {loop.index: "index" for e in optimizer.update for loop in loops(e) if loop.index is not None}
     found |= {p.name: "input" if p.given else "param" for p in optimizer.params}
     found |= {s.name: "state" for s in optimizer.states} | {i.name: "input" for i in optimizer.inputs}
+    found |= {d.name: "dimension" for d in optimizer.dims}
     reserved = {"w", "lr", "wd", "rescale_grad", "clip_gradient", "loss"}
     return {name: kind for name, kind in found.items() if name not in reserved}
 
@@ -164,7 +165,13 @@ def renamed(optimizer: Optimizer, names: Renames) -> Optimizer:
             )
             for s in optimizer.states
         ),
-        inputs=tuple(replace(i, name=names.get(i.name, i.name)) for i in optimizer.inputs),
+        inputs=tuple(
+            replace(i, name=names.get(i.name, i.name), axes=tuple(_axis(axis, names) for axis in i.axes))
+            for i in optimizer.inputs
+        ),
+        dims=tuple(
+            replace(d, name=names.get(d.name, d.name), value=with_names(d.value, names)) for d in optimizer.dims
+        ),
         requires=tuple(replace(r, condition=with_names(r.condition, names)) for r in optimizer.requires),
         update=tuple(_equation(e, names) for e in optimizer.update),
         evaluate=tuple(_equation(e, names) for e in optimizer.evaluate),

@@ -466,3 +466,66 @@ update:
         s = (g**2 * q[:, None]).sum(0) / (q**2).sum()
         q = (g**2 * s).sum(1) / (s**2).sum()
     np.testing.assert_allclose(w, 1 - 0.1 * g / np.sqrt(q[:, None] * s), rtol=1e-12)
+
+
+def test_dimensions_that_follow_from_params_and_sizes() -> None:
+    spec = optgen.parse("""\
+optimizer Sized "dimensions of each parameter's own"
+param k: int = 3   in [1, inf)
+param f      = 0.5 in (0, 1]
+dim r = min(k, rows, cols)
+dim s = ceil(f*cols)
+require rank == 2 "matrices"
+state V: cols x r = normal()
+state B: s x s    = 0
+update:
+  U  = orthonormal(g@V)
+  V' = g^T@U
+  B' = B + identity(s x s)
+  w' = w - lr*r*(U@V'^T) - s*trace(B')
+""")
+    rng = np.random.default_rng(0)
+    weights = [np.zeros(shape) for shape in ((5, 7), (2, 64), (6, 1))]
+    grads = [rng.normal(size=w.shape) for w in weights]
+    rule = optgen.load(spec, "float64", lr=1, k=2)
+    step = rule.bind(weights, grads)
+    step()
+    assert [v.shape for v in step.state.arrays["V"]] == [(7, 2), (64, 2), (1, 1)]
+    assert [b.shape for b in step.state.arrays["B"]] == [(4, 4), (32, 32), (1, 1)]
+    for w, g, r, s in zip(weights[1:], grads[1:], (2, 1), (32, 1), strict=True):  # whose rank is r
+        np.testing.assert_allclose(w, -r * g - s * s, atol=1e-12)
+    with pytest.raises(ValueError, match="'f' is a dimension, which is fixed when the rule is loaded"):
+        step(f=0.25)
+    half = optgen.parse("optimizer Half\ndim r = rows/2\nstate v: r = 0\nupdate:\n  v' = v\n  w' = w - lr*g\n")
+    with pytest.raises(ValueError, match=r"params\[0\], of shape \(5, 3\): Half: the dimension 'r' is 2\.5"):
+        optgen.load(half).bind([np.zeros((5, 3), np.float32)], [np.zeros((5, 3), np.float32)])
+
+
+def test_inputs_of_other_dimensions() -> None:
+    spec = optgen.parse("""\
+optimizer Given "tensors of other shapes than the parameter's"
+param r: int = 2 in [1, inf)
+input Z: cols x cols
+input B: rows x r
+input v: row
+flag  matrix = rank == 2
+update:
+  w' = w - (g@Z + B@(B^T@g))*v   if matrix
+  w' = w - lr*g                  otherwise
+""")
+    rng = np.random.default_rng(0)
+    weights = [rng.normal(size=shape) for shape in ((3, 4), (5, 2), (6,))]
+    grads = [rng.normal(size=w.shape) for w in weights]
+    given = [(rng.normal(size=(n, n)), rng.normal(size=(m, 2)), rng.normal(size=m)) for m, n in ((3, 4), (5, 2))]
+    inputs = {name: [*each, None] for name, each in zip("ZBv", zip(*given, strict=True), strict=True)}
+    before = [w.copy() for w in weights]
+    optgen.load(spec, "float64", lr=1).bind(weights, grads, inputs=inputs)()
+    for w, x, g, (z, b, v) in zip(weights, before, grads, given, strict=False):
+        np.testing.assert_allclose(w, x - (g @ z + b @ (b.T @ g)) * v[:, None], atol=1e-12)
+    np.testing.assert_allclose(weights[2], before[2] - grads[2])
+    with pytest.raises(
+        ValueError, match=r"shape \(4, 4\), but an input cols x cols .* has \(2, 2\)"
+    ):
+        optgen.load(spec, "float64").bind(weights, grads, inputs=inputs | {"Z": [given[0][0], given[0][0], None]})
+    with pytest.raises(ValueError, match="Given reads 'Z': give inputs"):
+        optgen.load(spec, "float64").bind(weights, grads)

@@ -120,7 +120,7 @@ def _shape(rule: optgen.UpdateRule, given: Input, shape: tuple[int, ...]) -> tup
     """The shape of an input of a parameter."""
     if given.axes == ELEMENTS:
         return shape
-    lengths = {**rule.values, **sizes(shape, rule.spec.last_two)}
+    lengths = {**rule.values, **sizes(shape, rule.spec.last_two), **rule.variant(shape).sizes}
     return tuple(length_of(axis, lengths) for axis in given.axes)
 
 
@@ -239,7 +239,7 @@ def interpret(
     for i, (w, g) in enumerate(zip(weights, grads, strict=True)):
         own = arrays_of(state, i) | {name: x[i] for name, x in inputs.items()} | {"w": w, "grad": g}
         given = {name: math.nan if x is None else x for name, x in values.items()}
-        known = given | sizes(w.shape, rule.spec.last_two) | {"step": float(count)}
+        known = given | sizes(w.shape, rule.spec.last_two) | {"step": float(count)} | {**variants[i].sizes}
         updates.append((variants[i], TensorUpdate(own, known, count, i), known))
     for together in [updates] if rule.spec.joins_params else [[x] for x in updates]:
         variant, _, known = together[0]

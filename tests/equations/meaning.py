@@ -7,6 +7,7 @@ nothing of variants, stages and kernels. Rounding differs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -18,7 +19,7 @@ from optgen.diagnostics import Source
 from optgen.expressions import Call, Name, Number, walk
 from optgen.lang.compose import flatten
 from optgen.lang.parser import read_draft
-from optgen.model import Equation, Flag, Input, Loop, Param, StateDecl, Timing
+from optgen.model import Dim, Equation, Flag, Input, Loop, Param, StateDecl, Timing
 from tests.equations import draws
 from tests.equations.expressions import Expressions, Known, Noise
 from tests.equations.flags import holds
@@ -64,6 +65,7 @@ class Meaning:
         self.params = [x for x in draft.declarations if isinstance(x, Param)]
         self.states = [x for x in draft.declarations if isinstance(x, StateDecl)]
         self.flags = [x for x in draft.declarations if isinstance(x, Flag)]
+        self.dims = [x for x in draft.declarations if isinstance(x, Dim)]
         self.inputs = [x for x in draft.declarations if isinstance(x, Input)]
         self.update_lines = [x for x in draft.update if isinstance(x, Equation)]
         self.evaluate_lines = [x for x in draft.evaluate if isinstance(x, Equation)]
@@ -80,7 +82,14 @@ class Meaning:
         off = {p.name for p in self.params if p.zero_off and params[p.name] == 0}
         params |= dict.fromkeys(off)
         ints = {p.name: int(params[p.name] or 0) for p in self.params if p.is_int}
-        member = Member(number, Shape(w.shape, bool(self.draft.axes), ints), np.array(w, np.float64), params)
+        shape = Shape(w.shape, bool(self.draft.axes), ints)
+        for dim in self.dims:
+            numbers = {name: scalar(math.nan if x is None else x) for name, x in {**params, **shape.sizes}.items()}
+            (found,) = Expressions(self.definitions, {}, 0).values(
+                dim.value, [Known(number, shape, 0, numbers, {}, {})]
+            )
+            params[dim.name] = ints[dim.name] = int(found.data)
+        member = Member(number, shape, np.array(w, np.float64), params)
         member.flags = self._flags(member, arguments)
         for state in self.states:
             if state.guard is None or holds(state.guard, member.flags):

@@ -34,6 +34,7 @@ STYLES = ("plain", "plain", "shared", "matrices", "matrices", "loops", "loops", 
 """What a spec has much of; not all can stand in one."""
 TIMINGS = ("every 2", "every 2 from 1", "every k", "every 3 from 2", "every k from 1", "once")
 GUARDS = ("f", "not f", "big", "c == 'x'", "f and big")
+DIMS = ("dim r = min(k, cols)", "dim r = ceil(b*cols)", "dim r = max(1, floor((rows + cols)/4))")
 TRANSFORMS = ("centralize", "cautious", "ema", "lookahead(k = 2)", "grokfast", "schedule_free", "sam", "decoupled")
 # Factors of sums and products, as the numbers of turns are, and products by their kinds.
 FACTORS = ("0.5", "-0.5", "b", "-b", "(1 - b)", "lr*b", "rows", "k", "t")
@@ -152,7 +153,8 @@ class Maker:
         rng = self.rng
         self.known = {HOST: ["lr", "t", "0.5", "2", "b", "rows"], ELEM: ["w", "g", "g", "grad"]}
         text = ["axes last two"] * (self.style == "batch")
-        text += ["param b = 0.7 in [0, 1)", "param k: int = 2 in [1, inf)", "param r: int = 2 in [1, inf)"]
+        text += ["param b = 0.7 in [0, 1)", "param k: int = 2 in [1, inf)"]
+        text += [rng.choice(("param r: int = 2 in [1, inf)", "param r: int = 2 in [1, inf)", *DIMS))]
         text += ["flag f = true", "flag c = 'x' | 'y'", "flag big = rows > cols"]
         if rng.random() < 0.2:
             text.append("input h")

@@ -1,5 +1,5 @@
-"""The reference of the language as data: its examples, each with the spec it belongs to, and its tables; and the examples
-of docs/tutorial.md."""
+"""The reference of the language as data: its examples, each with the spec it belongs to, and its tables; and the
+examples of docs/tutorial.md."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class StagedTable:
             own = {name: x[i] if isinstance(x, Sequence) else x for name, x in self._values.items()}
             shape = self._params[i].shape
             known = sizes(shape, self.kernel.native.last_two) | groups.sizes(self.kernel.groups, shape, own)
-            self._each[i] = own | known
+            self._each[i] = {**own, **known, **self.kernel.variant.sizes}
         return self._each[i]
 
     def values_of_several(self, members: Sequence[int]) -> dict[str, Value]:
