@@ -264,6 +264,7 @@ class Optimizer:
         found += [name for e in calls for axis in e.dims if (name := param_of(axis)) is not None]
         found += [e.id for args in squares for e in args if isinstance(e, Name)]
         found += [name for group in self.groups if (name := param_of(group)) is not None]
+        found = [name for name in found if name not in {dim.name for dim in self.dims}]
         found += [name for dim in self.dims for name in sorted(dim.params)]
         return tuple(dict.fromkeys(name for name in found if name not in ELEMENTS))
 

@@ -156,7 +156,9 @@ class BoundTensors:
 
     def _what_is_fixed(self) -> str:
         """What an error about the shape of a state adds where params decide it."""
-        names = dict.fromkeys(name for state in self.rule.spec.states for name in state.fixed)
+        params = {dim.name: sorted(dim.params) for dim in self.rule.spec.dims}
+        found = (name for state in self.rule.spec.states for name in state.fixed)
+        names = dict.fromkeys(chain.from_iterable(params.get(name, [name]) for name in found))
         if not names:
             return ""
         values = " and ".join(f"{name} = {self.rule.values[name]:g}" for name in names)

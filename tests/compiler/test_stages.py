@@ -523,9 +523,7 @@ update:
     for w, x, g, (z, b, v) in zip(weights, before, grads, given, strict=False):
         np.testing.assert_allclose(w, x - (g @ z + b @ (b.T @ g)) * v[:, None], atol=1e-12)
     np.testing.assert_allclose(weights[2], before[2] - grads[2])
-    with pytest.raises(
-        ValueError, match=r"shape \(4, 4\), but an input cols x cols .* has \(2, 2\)"
-    ):
+    with pytest.raises(ValueError, match=r"shape \(4, 4\), but an input cols x cols .* has \(2, 2\)"):
         optgen.load(spec, "float64").bind(weights, grads, inputs=inputs | {"Z": [given[0][0], given[0][0], None]})
     with pytest.raises(ValueError, match="Given reads 'Z': give inputs"):
         optgen.load(spec, "float64").bind(weights, grads)
