@@ -315,12 +315,14 @@ def number(expr: Expr, values: Mapping[str, float | None]) -> float:
     return float(_value(expr, values, {}))
 
 
-def lengths(optimizer: Optimizer, values: Mapping[str, float | None], shape: Sequence[int]) -> dict[str, int]:
-    """The dimensions that follow from params and from the sizes of a parameter; ValueError if one is no whole number
-    from 1 on, or for a parameter without elements from 0 on."""
+def lengths(
+    optimizer: Optimizer, flags: Flags, values: Mapping[str, float | None], shape: Sequence[int]
+) -> dict[str, int]:
+    """The dimensions that values of a variant have, and that follow from params and from the sizes of a parameter;
+    ValueError if one is no whole number from 1 on, or for a parameter without elements from 0 on."""
     own = sizes(shape, optimizer.last_two)
     found = {}
-    for dim in optimizer.dims:
+    for dim in optimizer.dims_of(flags):
         x = number(dim.value, {**values, **own})
         least = 1 if own["size"] else 0
         if not (x.is_integer() and x >= least):

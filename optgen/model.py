@@ -314,6 +314,16 @@ class Optimizer:
         """The different timings of the update, in the order of the text."""
         return tuple(dict.fromkeys(e.timing for e in self.update if e.timing is not None))
 
+    def dims_of(self, flags: Flags) -> tuple[Dim, ...]:
+        """The declared dimensions that values of a variant have."""
+        program = self.program(flags)
+        values = [*(q.value for q in program.equations), *(s.init for s in program.states)]
+        calls = [e for value in values for e in walk(value) if isinstance(e, Call)]
+        names = {str(axis) for of in (program.states, self.inputs) for x in of for axis in x.axes}
+        names |= {str(axis) for call in calls for axis in call.dims}
+        names |= {x.id for call in calls if call.function == "identity" for x in call.args if isinstance(x, Name)}
+        return tuple(dim for dim in self.dims if dim.name in names)
+
     def part_of(self, flags: Flags) -> str:
         """The one of the `parts` that updates a parameter with these flags; empty if there are none."""
         return self.parts[0 if flags[self.parts[0]] else 1] if self.parts else ""

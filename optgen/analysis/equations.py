@@ -104,7 +104,11 @@ class Steps:
     def __post_init__(self) -> None:
         if self.optimizer.groups or any(s.entries for s in self.optimizer.states):
             raise CannotTellError("groups and histories")
-        self._sizes = sizes(self.shape)
+        try:
+            dims = arguments.lengths(self.optimizer, self.flags, self.whole, self.shape)
+        except ValueError as error:
+            raise CannotTellError("dimensions that a small matrix does not have") from error
+        self._sizes = sizes(self.shape) | dims
         if self.t == 0 and self.late is None:
             self.states = {s.name: self._made(s) for s in self.optimizer.states_of(self.flags)}
 

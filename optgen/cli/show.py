@@ -83,6 +83,7 @@ def show(args: argparse.Namespace) -> int:
     variant = Variant(flags, args.dtype, args.master, storage, weights=args.weights)
     if args.times:
         own = groups.sizes(optimizer.program(flags).groups, SHAPE, resolved.values)
+        own |= arguments.lengths(optimizer, flags, resolved.values, SHAPE)
         values = {**resolved.values, **sizes(SHAPE, optimizer.last_two), **own}
         print(times.table(source, variant, values, SHAPE))
         return 0

@@ -170,6 +170,7 @@ def _section(entry: DocEntry) -> Iterator[str]:
     yield _remarks(o)
     yield _table(("state", "one for each", "starts as", ""), (_state(o, s) for s in o.states))
     numbers = [(f"`{p.name}`", _joined(p.doc, "a number that each step is given")) for p in o.params if p.given]
+    yield _table(("dimension", "value", ""), ((f"`{d.name}`", _written(d.value), _plain(d.doc)) for d in o.dims))
     yield _table(("input", ""), [*((f"`{x.name}`", _plain(x.doc)) for x in o.inputs), *numbers])
     yield _table(("variant", "sweeps", "bytes", "operations", "rows alone"), _costs(entry))
 

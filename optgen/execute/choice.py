@@ -190,7 +190,7 @@ class KernelChoice:
         scaled = self.scales_gradient and not evaluate
         whole = (x for x in self.spec.fixed if x in self.values and self.spec.all_params[x].is_int)
         own_sizes = {x: int(self.values[x] or 0) for x in whole}
-        own_sizes |= arguments.lengths(self.spec, self.values, shape) if self.spec.dims else {}
+        own_sizes |= arguments.lengths(self.spec, decided, self.values, shape) if self.spec.dims else {}
         how = (evaluate, gradients, scaled, by_row, boxes, donated)
         return Variant(decided, self.dtype, self.master, storage, *how, own_sizes, self.matmul, self.weights)
 

@@ -11,8 +11,9 @@ from optgen.pages.topic import PageSection, Topic
 TABLES = (
     ("Hyper-parameters", ("name", "default", "values", ""), tables.params),
     ("Flags", ("name", "default", "values or condition", ""), tables.flags),
+    ("Dimensions", ("name", "value", ""), tables.dims),
     ("States", ("name", "how many", "start", "kept", ""), tables.states),
-    ("Inputs", ("name", ""), tables.inputs),
+    ("Inputs", ("name", "shape", ""), tables.inputs),
     ("Requirements", ("condition", ""), tables.requirements),
 )
 """The title of each table, its columns, and its rows."""

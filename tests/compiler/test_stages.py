@@ -496,6 +496,20 @@ update:
         np.testing.assert_allclose(w, -r * g - s * s, atol=1e-12)
     with pytest.raises(ValueError, match="'f' is a dimension, which is fixed when the rule is loaded"):
         step(f=0.25)
+    guarded = spec.source.text.replace('require rank == 2 "matrices"', "flag matrix = rank == 2")
+    guarded = (
+        guarded.replace("ceil(f*cols)", "f*cols")
+        .replace("normal()", "normal() if matrix")
+        .replace("= 0\n", "= 0 if matrix\n")
+    )
+    head, _, update = guarded.partition("update:\n")
+    lines = [f"{line} if matrix" for line in update.splitlines()]
+    text = "\n".join([head + "update:", *lines, "  w' = w - lr*g otherwise"])
+    vector, rule = [np.zeros(3)], optgen.load(optgen.parse(text), "float64", lr=1)
+    rule.bind(vector, [np.ones(3)])()  # of which f*cols is no whole number, and which has no such values
+    assert vector[0].tolist() == [-1, -1, -1]
+    with pytest.raises(ValueError, match=r"the dimension 's' is 1\.5 for a parameter of shape \(2, 3\) and f=0\.5"):
+        rule.bind([np.zeros((2, 3))], [np.zeros((2, 3))])
     half = optgen.parse("optimizer Half\ndim r = rows/2\nstate v: r = 0\nupdate:\n  v' = v\n  w' = w - lr*g\n")
     with pytest.raises(ValueError, match=r"params\[0\], of shape \(5, 3\): Half: the dimension 'r' is 2\.5"):
         optgen.load(half).bind([np.zeros((5, 3), np.float32)], [np.zeros((5, 3), np.float32)])
