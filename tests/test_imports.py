@@ -169,7 +169,7 @@ LAYERS: dict[str, list[str]] = {
         "binding carried loading",
         "group",
         "updating",
-        "accumulating evaluating monitoring",
+        "accumulating capturing evaluating monitoring",
         "skipping",
         "stepping workers",
         "base",

@@ -1,4 +1,4 @@
-/* lion: Lion. For x86-64-v3. */
+/* lion: Lion. For x86-64-v3. cc program.c -I FOLDER FOLDER/liblion.a -lm -pthread */
 #ifndef LION_H
 #define LION_H
 

@@ -1,4 +1,4 @@
-/* lion_cuda: Lion. For sm_75 and later GPUs, beside x86-64-v3. */
+/* lion_cuda: Lion. For sm_75 and later GPUs, beside x86-64-v3. cc program.c -I FOLDER FOLDER/liblion_cuda.a -lm -pthread -ldl */
 #ifndef LION_CUDA_H
 #define LION_CUDA_H
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from optgen.axes import ELEMENTS
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Name, Number, Text
 from optgen.groups import WORDS
@@ -282,7 +283,7 @@ class Actions(ExpressionActions):
         if words == ["host"] and name.text not in RESERVED_PARAMS:
             return Param(name.text, None, name.span, doc=doc, given=True)
         axes, known = dimensions_of_state(kind)
-        if not axes or name.text in RESERVED_PARAMS or any(isinstance(t, GroupToken) for t in kind):
+        if not axes or axes == ELEMENTS or name.text in RESERVED_PARAMS or any(isinstance(t, GroupToken) for t in kind):
             help = "an input is 'host', 'row', 'col', or has dimensions, as 'cols x cols'; without them, those of w"
             raise LineError("E304", f"'{kind[0].text}' is no kind of an input", kind[0].span, help, "input")
         return Input(name.text, name.span, doc, axes, known)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from optgen import api, arguments, pipeline
+from optgen.axes import ELEMENTS, When
 from optgen.diagnostics import SpecErrors, suggest
 from optgen.facts import fact
 from optgen.model import DIMENSIONS, Optimizer
@@ -240,10 +241,20 @@ def _is_for_matrices(optimizer: Optimizer) -> bool:
     return not optimizer.parts and any(not x.names.isdisjoint(DIMENSIONS) for x in optimizer.requires)
 
 
+_LATER: Mapping[tuple[str, str], Any] = {
+    ("Optimizer", "dims"): (),
+    ("StateDecl", "for_users"): False,
+    ("Input", "axes"): ELEMENTS,
+    ("Input", "known"): When.TENSOR,
+}
+"""Fields that models did not always have, with what stands for their absence: what was hashed before stays the same."""
+
+
 def _plain(x: Any) -> Any:
     """A part of a model as JSON, without what is for people: comments, sources, places in the text."""
     if dataclasses.is_dataclass(x):
         own = [f.name for f in dataclasses.fields(x) if f.compare and f.name not in _OF_TEXT]
+        own = [name for name in own if _LATER.get((type(x).__name__, name), _LATER) != getattr(x, name)]
         return [type(x).__name__, *(_plain(getattr(x, name)) for name in own)]
     if isinstance(x, tuple | list):
         return [_plain(item) for item in x]

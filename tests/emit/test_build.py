@@ -211,7 +211,7 @@ def test_variants_with_products_are_left_out_and_counted(
     assert main(["build", "--kernels", name, "-o", str(tmp_path)]) == (kernels == 0)
     shown = capsys.readouterr()
     count = f"{kernels} kernel{'s' * (kernels != 1)}"
-    note = f"{name}: {count}; left out, as their products, loops or timings run from Python only: {left_out}"
+    note = f"{name}: {count}; left out, as libraries alone have their products, loops or timings: {left_out}"
     assert note in shown.out + shown.err
     manifests = list(tmp_path.rglob("manifest.json"))
     assert [len(json.loads(path.read_text())["variants"]) for path in manifests] == [kernels] * (kernels > 0)

@@ -92,7 +92,7 @@ def compare(
         return [rng.normal(size=s).astype(dtype) for s in shapes]
 
     weights, grads = make(), make()
-    inputs = {x.name: [rng.normal(size=_shape(rule, x, s)).astype(dtype) for s in shapes] for x in rule.spec.inputs}
+    inputs = {x.name: [_given(rng, _shape(rule, x, s), x).astype(dtype) for s in shapes] for x in rule.spec.inputs}
     given = {name: float(rng.uniform(1, 2)) for name in rule.spec.given}
     judge = Judge(rule, weights, {**inputs, **given}, seed)
     step = _bound(rule, weights, grads, inputs, seed) if compiled else None
@@ -114,6 +114,12 @@ def compare(
             if judged and (wrong := judge.update(grads, phase, reference, state)) is not None:
                 return f"update {count}: {wrong}"
     return judge.evaluate(interpret_eval(rule, reference, state)) if judged and rule.spec.evaluate else None
+
+
+def _given(rng: np.random.Generator, shape: tuple[int, ...], what: Input) -> Array:
+    """An input. One that has a dimension twice is a sum of products, as those of activations are."""
+    made = rng.normal(size=shape)
+    return made @ made.T if len({*what.axes}) < len(what.axes) else made
 
 
 def _shape(rule: optgen.UpdateRule, given: Input, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -9,8 +9,8 @@ from tests.compiler.harness import EVERY, Case, Shape, cases
 
 NO_RATE = ("AdaDelta", "COCOB", "MADGRAD", "Rprop", "Test")
 """Those whose steps are no multiples of the rate: a gradient moves their weights whatever it is."""
-SAMPLED = ("IVON",)
-"""Those whose weights are a sample, which each step draws anew."""
+SAMPLED = ("IVON", "MeZO")
+"""Those whose weights are a sample, which each step draws anew, or are one within a step, so that they are rounded."""
 
 ALL = tuple(case for case in cases(*EVERY.values()) if case.spec.name not in SAMPLED)
 GRADIENTS = [(case, scale) for case in ALL for scale in (0, 1) if not (scale and case.spec.name in NO_RATE)]

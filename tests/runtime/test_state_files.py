@@ -76,7 +76,8 @@ def contents(trainer: gluon.Trainer) -> bytes:
 
 
 TAUGHT = [x for x in optgen_bridge.names() if not (optgen_bridge.read(x).phases or optgen_bridge.read(x).given)]
-"""The specs whose steps take gradients alone, once."""
+TAUGHT.remove("kfac")  # whose inputs have other shapes
+"""The specs whose steps take gradients alone, once, and further tensors of the weights' shapes."""
 BLOCKS = ("adam", "lamb", "adafactor", "muon_adamw", "nested")
 """Those that are trained with matrices of more elements than a block or a piece has; what files hold is the same."""
 
