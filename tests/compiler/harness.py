@@ -32,9 +32,9 @@ Shape = tuple[int, ...]
 _PLAIN = """
 accsgd acprop adabound adagrad_norm adahessian adalomo adam_atan2 adam_hd adamc adamod adapnm addsign adopt aggmo alig
 apollodqn cautious_lion cocob dadaptlion diffgrad dowg ef_signsgd extra_adam extragradient fadam focus fromage grams
-gravity ivon kate laprop larc ldog madgrad mezo nadamw noisysgd nsgd optimistic_adam optimistic_sgd padam pid pnm powersign
-psgld qhm schedulefree_radam sgd_hd sgdp sgdw sghmc simplified_ademamix sinkgd smorms3 spam stableadamw stablespam
-swats tiger
+gravity ivon kate laprop larc ldog madgrad mezo nadamw noisysgd nsgd optimistic_adam optimistic_sgd padam pid pnm
+powersign psgld qhm schedulefree_radam sgd_hd sgdp sgdw sghmc simplified_ademamix sinkgd smorms3 spam stableadamw
+stablespam swats tiger
 """
 PLAIN = frozenset(_PLAIN.split())
 """Specs without a construct that no other has. The matrices of tests leave them out; tests/optimizers has them all."""
