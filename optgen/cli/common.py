@@ -60,14 +60,15 @@ def add_arch(parser: argparse.ArgumentParser, more: str = "") -> None:
     parser.add_argument("--arch", metavar="ARCH", help=own + more)
 
 
-def gpu(args: argparse.Namespace, target: str = "cuda") -> GpuTarget:
-    """The GPUs that code is made for; Usage if there is no such architecture, or one must be chosen."""
+def gpu(args: argparse.Namespace, target: str = "cuda", option: str = "--target") -> GpuTarget:
+    """The GPUs that code is made for; Usage if there is no such architecture, or one must be chosen. `option` is that
+    which has named the target."""
     from optgen.backends.gpu import TARGETS
 
     kind = TARGETS[target]
     given, known = args.arch or kind.oldest, ", ".join(kind.architectures)
     if given is None:
-        raise Usage(f"--target {target} needs --arch, as code for one of them runs on no other: {known}")
+        raise Usage(f"{option} {target} needs --arch, as code for one of them runs on no other: {known}")
     if given not in kind.architectures:
         raise Usage(f"--arch {given}: it is one of {known}")
     return kind(given)

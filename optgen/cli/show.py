@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 DTYPES = tuple(COMPUTE)
 SHAPE = (768, 768)
 """The shape of the parameter for which a variant is shown."""
-STAGES = ("spec", "model", "kernel", "ir", "llvm", "asm", "nvvm", "ptx")
+STAGES = ("spec", "model", "kernel", "ir", "llvm", "asm", "nvvm", "ptx", "amdgpu")
+TARGETS = {"amdgpu": "amdgpu"}
+"""The kinds of GPUs that stages are for; those of others, and of stages for CPUs, are NVIDIA's."""
 
 
 def register(commands: Commands) -> None:
@@ -42,13 +44,16 @@ def register(commands: Commands) -> None:
         "  optgen show adam --stage llvm         LLVM IR before LLVM optimises it\n"
         "  optgen show adam --stage nvvm         LLVM IR for NVIDIA's GPUs\n"
         "  optgen show adam --stage ptx --arch sm_90\n"
+        "  optgen show adam --stage amdgpu --arch gfx90a    LLVM IR for AMD's GPUs\n"
         "  optgen show sgd --stage asm --set momentum=0.9 --dtype float64\n"
         "  optgen show adam --stage ir --dtype bfloat16 --storage v=bfloat16_stochastic\n"
         "  optgen show muon --times              what each step of the compiler takes\n",
     )
     parser.add_argument("spec", metavar="SPEC", help="name or .opt file, or 'NAME with TRANSFORM'")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--stage", default="spec", choices=STAGES, help="what to print (default: spec)")
+    what.add_argument(
+        "--stage", default="spec", choices=STAGES, metavar="STAGE", help=f"one of {', '.join(STAGES)} (default: spec)"
+    )
     what.add_argument("--times", action="store_true", help="compile for this CPU, and print a table of the steps")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a flag or parameter, to choose the variant"
@@ -59,16 +64,17 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--storage", action="append", default=[], metavar="STATE=STORAGE", help=f"one of {', '.join(STORAGES)}"
     )
-    add_arch(parser)
+    add_arch(parser, "; with --stage amdgpu the GPUs: gfx90a, gfx942 or gfx1100")
 
 
 def show(args: argparse.Namespace) -> int:
     from optgen import arguments, pipeline
     from optgen.lang import format_text
 
-    if args.arch and args.stage != "ptx":
-        raise Usage("--arch is for --stage ptx" + ("; --times compiles for this CPU" if args.times else ""))
-    chosen, given = gpu(args), settings(args.set)
+    if args.arch and args.stage not in ("ptx", "amdgpu"):
+        more = "; --times compiles for this CPU" if args.times else ""
+        raise Usage(f"--arch is for --stage ptx and --stage amdgpu{more}")
+    chosen, given = gpu(args, TARGETS.get(args.stage, "cuda"), "--stage"), settings(args.set)
     source = source_named(args.spec)
     optimizer = read(source)
     try:
@@ -137,9 +143,9 @@ def _kernel_text(source: Source, kernel: Kernel, symbol: str, stage: str, chosen
     if stage == "ir":
         return to_text(kernel)
     kernel = replace(kernel, source=source)
-    if stage in ("nvvm", "ptx"):
+    if stage in ("nvvm", "ptx", "amdgpu"):
         text = pipeline.lower_gpu(kernel, symbol, chosen).llvm
-        made = llvm(text, source) if stage == "nvvm" else assembly(chosen.compile(text).decode(), source)
+        made = assembly(chosen.compile(text).decode(), source) if stage == "ptx" else llvm(text, source)
         return made.rstrip("\n") + "\n"
     host = target.host()
     text = pipeline.lower(kernel, symbol, host)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
@@ -10,7 +11,7 @@ from optgen.bounds import bounds_of
 from optgen.diagnostics import Diagnostic, Span
 from optgen.expressions import Binary, Call, Expr, Name, Number, walk
 from optgen.functions.interval import ALL
-from optgen.functions.table import is_draw
+from optgen.functions.table import FUNCTIONS, is_draw
 from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import HUGE, Fault, first_step_faults, negative_roots, takes
@@ -122,9 +123,12 @@ def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
 def _help(fault: Fault) -> str:
     if fault.what.startswith("solve("):
         return "a step with a singular matrix is an error; add a small multiple of identity(n) to it"
+    called = FUNCTIONS.get(fault.what.partition("(")[0])
+    low, high = called.elementwise.domain if called is not None and called.elementwise is not None else ALL
+    if math.isfinite(low) and math.isfinite(high):
+        return f"keep its argument within its domain, as in clip(x, {low:.15g}, {high:.15g})"
     if fault.case in HUGE:
-        angles = any(name in fault.what for name in ("sin(", "cos(", "tan("))
-        return "bring angles near 0, as in mod(x, 2*pi)" if angles else "bound what grows, as in min(x, 80)"
+        return f"keep its argument above {low:g}" if math.isfinite(low) else "bound what grows, as in min(x, 80)"
     to = " to the divisor" if "/" in fault.what else ""
     return f"add a small constant{to}, or choose another value: where(x == 0, 0, ...)"
 

@@ -115,9 +115,12 @@ def test_show_is_the_spec_without_uses(capsys: Capture) -> None:
 def test_architectures(capsys: Capture) -> None:
     assert main(["show", "sgd", "--stage", "ptx", "--arch", "sm_90"]) == 0
     assert ".target sm_90\n" in capsys.readouterr().out
+    assert main(["show", "sgd", "--stage", "amdgpu", "--arch", "gfx1100"]) == 0
+    assert "define amdgpu_kernel void" in capsys.readouterr().out
     for line, message in [
         ("show sgd --stage ptx --arch sm_9", "--arch sm_9: it is one of sm_75, sm_80,"),
-        ("show sgd --stage llvm --arch sm_90", "--arch is for --stage ptx"),
+        ("show sgd --stage llvm --arch sm_90", "--arch is for --stage ptx and --stage amdgpu"),
+        ("show sgd --stage amdgpu", "--stage amdgpu needs --arch, as code for one of them runs on no other: gfx90a"),
         ("build sgd --target cuda --arch 90", "--arch 90: it is one of sm_75, sm_80,"),
         ("build sgd --arch sm_90", "--arch is for --target cuda"),
         ("build sgd --cubin", "--cubin is for --target cuda"),
