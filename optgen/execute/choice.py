@@ -81,6 +81,7 @@ class KernelChoice:
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}  # by what chooses a variant
         self._of_variants: dict[str, LoadedKernel] = {}
+        self._checked: set[tuple[Any, ...]] = set()  # shapes and flags whose matrices are as functions take them
         self._irs: dict[tuple[Any, ...], Kernel] = {}
         self._flops: dict[tuple[Any, ...], float] = {}
         self.target.check_dtypes({self.dtype, *self.storage.values()})
@@ -228,6 +229,8 @@ class KernelChoice:
                 # owners of boxes, are grouped by their kernel.
                 found = self._of_variants.setdefault(name, self.target.kernel(self.spec, variant, apart=apart))
             self._kernels[key] = found
+        if self.spec.has_products and not (sparse or evaluate):
+            self._check_matrices(found, tuple(shape), own)
         return found
 
     def kernels(
@@ -266,8 +269,6 @@ class KernelChoice:
             try:
                 boxes = has_boxes and self._needs_boxes(shape, own_flags, own_piece)
                 kernel = self.kernel(shape, own_flags, sparse=is_sparse and not boxes, boxes=boxes, **how)
-                if self.spec.has_products:
-                    kernel.check(self._sized(shape, own_flags)[2])
             except VariableError:
                 raise
             except ValueError as error:
@@ -305,6 +306,13 @@ class KernelChoice:
         return kernel.shard_granularity != "anywhere" or (
             isinstance(piece, Box) and not piece.is_contiguous and kernel.draws
         )
+
+    def _check_matrices(self, kernel: LoadedKernel, shape: tuple[int, ...], flags: Mapping[str, FlagValue]) -> None:
+        """ValueError for a parameter whose size gives a function of matrices one that it does not take."""
+        key = (shape, *sorted(flags.items()))
+        if key not in self._checked:
+            kernel.check(self._sized(shape, flags)[2])
+            self._checked.add(key)
 
     def _check_groups(self, shape: Sequence[int], flags: Mapping[str, FlagValue]) -> None:
         """ValueError if a parameter cannot be divided into the groups of rows or columns that its equations name."""

@@ -138,3 +138,24 @@ def test_what_cannot_be_captured() -> None:
     grouped: Any = torch.nn.Conv2d(4, 4, 3, groups=2)
     with pytest.raises(ValueError, match="a convolution in groups"):
         optgen.torch.optimizer(SPEC)([grouped.weight], lr=0.1).capture(grouped)  # type: ignore[attr-defined]
+
+
+def test_a_rank_that_is_too_large_is_told_when_an_optimizer_is_made() -> None:
+    spec = optgen.parse("""\
+optimizer Sketched
+param r: int = 3 in [1, inf)
+require rank == 2 "matrices"
+state V: cols x r = normal()
+update:
+  U  = orthonormal(g@V)
+  V' = g^T@U
+  w' = w - lr*(U@V'^T)
+""")
+    with pytest.raises(ValueError, match=r"rows x r matrix is 2 x 3; r is at most 2 here"):
+        optgen.torch.optimizer(spec)([torch.nn.Parameter(torch.zeros(2, 64))])
+    sized = optgen.parse(spec.source.text.replace("param r: int = 3 in [1, inf)", "dim r = min(3, rows, cols)"))
+    p = torch.nn.Parameter(torch.zeros(2, 64))
+    opt: Any = optgen.torch.optimizer(sized)([p], lr=1.0)
+    p.grad = torch.ones(2, 64)
+    opt.step()
+    assert opt.state[p]["V"].shape == (64, 2)

@@ -73,8 +73,8 @@ class StagedKernel(LoadedKernel):
     def check(self, values: Mapping[str, float | None]) -> None:
         """ValueError where a param is too large for a parameter, whose size gives a matrix more columns than rows that
         a function does not take."""
-        plan = self.plan(self.timings, first=True).plan
-        for function, axes in tall_matrices(plan, caller_axes(self.optimizer)):
+        plans = [self.plan(due, first=first).plan for due in ((), self.timings) for first in (False, True)]
+        for function, axes in (x for plan in plans for x in tall_matrices(plan, caller_axes(self.optimizer))):
             rows, cols = (length_of(axis, values) for axis in axes)
             if cols > rows and (name := param_of(axes[1])) is not None:
                 what = f"{function} takes no more columns than rows, and its {shown(axes)} matrix is {rows} x {cols}"
