@@ -80,24 +80,42 @@ class Capture:
                 f"{type(optimizer).__name__}: capture() with a GradScaler, whose scale is in the gradients of outputs; "
                 "train in bfloat16, which needs no scaler"
             )
-        ranks = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
         for weight, found in self.sums.items():
-            if not found.samples:
-                continue
-            scales = 1 / found.samples, found.samples if self.loss == "mean" else 1 / found.samples
-            names = (self.activations, self.gradients)
-            for name, total, scale in zip(names, (found.activations, found.gradients), scales, strict=True):
-                if name is None or total is None:
+            count = _over_ranks(torch.tensor(float(found.samples), device=weight.device)).item()
+            # Of the mean of a loss, a rank's gradients are those of its samples by their number.
+            factor = float(found.samples) ** 2 if self.loss == "mean" else 1.0
+            rows, cols = weight.shape[0], weight[0].numel()
+            for name, n, total, scale in (
+                (self.activations, cols, found.activations, 1.0),
+                (self.gradients, rows, found.gradients, factor),
+            ):
+                if name is None:
                     continue
-                total *= scale / ranks
-                if ranks > 1:
-                    dist.all_reduce(total)
-                kept = optimizer.state[weight]
-                if name in kept:
-                    kept[name].copy_(total)
-                else:
-                    kept[name] = total
+                total = _zeros(weight, n) if total is None else total * scale
+                total = _over_ranks(total)  # by all ranks, also those whose layer was not used
+                if count:
+                    kept = optimizer.state[weight]
+                    total /= count
+                    kept[name] = kept[name].copy_(total) if name in kept else total
             self.sums[weight] = _Sums()
+
+
+def _over_ranks(x: torch.Tensor) -> torch.Tensor:
+    """The sum over all ranks."""
+    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+        dist.all_reduce(x)
+    return x
+
+
+def _zeros(weight: torch.Tensor, n: int) -> torch.Tensor:
+    dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
+    return torch.zeros(n, n, dtype=dtype, device=weight.device)
+
+
+def _reading(optimizer: Any) -> set[torch.Tensor]:
+    """The parameters that the spec itself updates, and none that it has others for, as embeddings and heads."""
+    params, others = [p for group in optimizer.param_groups for p in group["params"]], optimizer.spec.parts[1:]
+    return {p for p, row in zip(params, optimizer.plan(), strict=True) if row.update not in ("none", *others)}
 
 
 def _added(total: torch.Tensor | None, rows: torch.Tensor, scale: float) -> torch.Tensor:
@@ -132,10 +150,10 @@ def inputs_of(spec: Optimizer) -> tuple[str | None, str | None]:
     return a, g
 
 
-def layers_of(module: torch.nn.Module, learning: set[torch.Tensor], name: str) -> Iterator[Any]:
-    """The layers whose weights an optimizer of this name has; ValueError for one whose products these are not."""
+def layers_of(module: torch.nn.Module, reading: set[torch.Tensor], name: str) -> Iterator[Any]:
+    """The layers whose weights an optimizer of this name gives inputs; ValueError for one of several matrices."""
     for path, layer in module.named_modules():
-        if isinstance(layer, LAYERS) and layer.weight in learning:
+        if isinstance(layer, LAYERS) and layer.weight in reading:
             if isinstance(layer, torch.nn.Conv2d) and layer.groups > 1:
                 raise ValueError(f"{name}: capture(): '{path}' is a convolution in groups, which is several matrices")
             yield layer
@@ -152,9 +170,8 @@ def capture(optimizer: Any, module: torch.nn.Module, sharing: Sharing, loss: Lit
     if optimizer.in_backward:
         raise ValueError(f"{name}: capture() with in_backward=True: backward updates weights before factors are known")
     found = Capture(*inputs_of(optimizer.spec), sharing, loss)
-    learning = {p for group in optimizer.param_groups for p in group["params"]}
-    for layer in layers_of(module, learning, name):
+    for layer in layers_of(module, _reading(optimizer), name):
         found.look_at(layer)
     if not found.sums:
-        raise ValueError(f"{name}: capture(): the module has no Linear and no Conv2d whose weight it updates")
+        raise ValueError(f"{name}: capture(): the module has no Linear and no Conv2d whose weight it updates with them")
     return found

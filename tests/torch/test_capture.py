@@ -159,3 +159,9 @@ update:
     p.grad = torch.ones(2, 64)
     opt.step()
     assert opt.state[p]["V"].shape == (64, 2)
+
+
+def test_layers_of_the_other_part_are_not_captured() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2))
+    opt: Any = optgen.torch.optimizer("kfac otherwise adamw")(net, lr=0.1)  # the last layer is the head
+    assert [*opt.capture(net).sums] == [net[0].weight]
