@@ -13,12 +13,20 @@ import pytest
 
 from optgen.ir import Buffer, codec
 from optgen.ir.interp import call
-from optgen.ir.storage import STORAGES, bfloat16, blocks, dynamic4, dynamic8, float16, linear8, packing
+from optgen.ir.storage import STORAGES, Codec, Storage, bfloat16, blocks, dynamic4, dynamic8, float16, linear8, packing
 from tests.ir.numpy_builder import NumpyBuilder
 
 Array = Any
 BUILDER = NumpyBuilder()
 SIGNED = pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+IN_BLOCKS = [name for name, x in STORAGES.items() if x.block]
+CODECS = [
+    (f"{name}, {sign}", x, known)
+    for name, x in STORAGES.items()
+    for sign, known in (("signed", x.codec), ("unsigned", x.unsigned))
+    if known is not None
+]
+"""The codecs of all storages: what they are called, whose they are, and they themselves."""
 SPECIAL = np.array([0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF, 0, 1, 0x7F7FFFFF, 0x00800000], np.uint32)
 
 
@@ -289,7 +297,7 @@ def coded(storage: str, rows: Array, scale: Array, signed: bool) -> tuple[Array,
 
 
 @SIGNED
-@pytest.mark.parametrize("storage", ["int8_dynamic", "int8_linear", "int4_dynamic"])
+@pytest.mark.parametrize("storage", IN_BLOCKS)
 def test_a_block_of_any_numbers(storage: str, signed: bool) -> None:
     """A scale, codes, values: the largest number stays, what is not finite makes all NaN, nothing else does; but for
     the dynamic maps, numbers of which the reciprocal is subnormal are not finite."""
@@ -310,7 +318,7 @@ def test_a_block_of_any_numbers(storage: str, signed: bool) -> None:
     assert not back[(scale == 0).ravel()].any()
 
 
-@pytest.mark.parametrize("storage", [name for name, x in STORAGES.items() if x.block])
+@pytest.mark.parametrize("storage", IN_BLOCKS)
 def test_codes_with_a_sign_have_one_zero(storage: str) -> None:
     """So a state that may be -0 loses nothing by an unsigned code."""
     known = STORAGES[storage].codec
@@ -319,25 +327,41 @@ def test_codes_with_a_sign_have_one_zero(storage: str) -> None:
     assert plus.view(np.uint32) == minus.view(np.uint32) == 0
 
 
+@pytest.mark.parametrize(("storage", "known"), [x[1:] for x in CODECS], ids=[x[0] for x in CODECS])
+def test_what_every_codec_holds(storage: Storage, known: Codec) -> None:
+    """Codes are in range, and what they stand for is kept; in blocks the largest code stands for the largest number,
+    and without them NaN and infinities are themselves."""
+    random = (np.int32(0),) if storage.needs_draws else ()
+    x = numbers(10_000)
+    if storage.block:
+        x = np.append(np.linspace(0 if known is storage.unsigned else -1, 1, 1001, dtype=np.float32), np.float32("nan"))
+        x *= np.float32(known.largest)
+    with np.errstate(all="ignore"):
+        codes = known.encode(BUILDER, x, *random)
+        values = known.decode(BUILDER, codes)
+        again = known.decode(BUILDER, known.encode(BUILDER, values, *random))
+    assert codes.min() >= 0 and codes.max() < 2**storage.bits and codes.dtype == values.view(np.int32).dtype
+    assert np.array_equal(values, again, equal_nan=True)
+    if storage.block:
+        assert np.nanmax(values) == known.largest and (known is not storage.unsigned or values[x > 0].min() > 0)
+    else:
+        assert np.array_equal(np.isnan(values), np.isnan(x)) and np.array_equal(values[np.isinf(x)], x[np.isinf(x)])
+
+
 def test_the_recorded_operations_are_the_same() -> None:
     """What `Emitter` records, run by the interpreter, is what `NumpyBuilder` computes."""
     x, unit = numbers(5000), np.random.default_rng(2).uniform(-1, 1, 5000).astype(np.float32)
     code, small = np.arange(256, dtype=np.int32), np.arange(16, dtype=np.int32)
     random = np.arange(x.size, dtype=np.int32) % 65536
     cases: list[tuple[Any, tuple[Array, ...]]] = [
-        (bfloat16.decode, (code,)),
-        (bfloat16.encode_nearest, (x,)),
-        (bfloat16.encode_stochastic, (x, random)),
-        (float16.decode, (code,)),
-        (float16.encode_stochastic, (x, random)),
         (float16.nearest, (x,)),
         (blocks.magnitude, (x,)),
         (blocks.reciprocal, (x,)),
     ]
-    for codes in (dynamic4, dynamic8, linear8):
-        for signed in (True, False):
-            cases.append((lambda b, c, f=codes.decode, s=signed: f(b, c, s), (small if codes is dynamic4 else code,)))
-            cases.append((lambda b, v, f=codes.encode, s=signed: f(b, v, s), (unit if signed else np.abs(unit),)))
+    for _, storage, known in CODECS:
+        elements = (np.abs(unit) if known is storage.unsigned else unit) if storage.block else x
+        cases.append((known.decode, (small if storage.is_packed else code,)))
+        cases.append((known.encode, (elements, random) if storage.needs_draws else (elements,)))
     for function, args in cases:
         with np.errstate(all="ignore"):
             want = function(BUILDER, *args)
@@ -410,15 +434,13 @@ def operations(code: Any, *args: Any) -> int:
 
 def cost_rows() -> list[str]:
     """Operations of decoding and encoding one element, without the product with the scale of its block."""
-    x, code = np.array([0.5], np.float32), np.array([5], np.int32)
-    nearest, stochastic = operations(bfloat16.encode_nearest, x), operations(bfloat16.encode_stochastic, x, code)
+    half, code = np.array([0.5], np.float32), np.array([5], np.int32)
+    nearest, stochastic = operations(bfloat16.encode_nearest, half), operations(bfloat16.encode_stochastic, half, code)
     rows = [f"| bfloat16 | {operations(bfloat16.decode, code)} | {nearest}, nearest even; {stochastic}, stochastic |"]
-    decode, encode = operations(float16.decode, code), operations(float16.encode_stochastic, x, code)
+    decode, encode = operations(float16.decode, code), operations(float16.encode_stochastic, half, code)
     rows.append(f"| float16 | {decode} | {encode}, stochastic |")
-    for name, codes in (("int8_dynamic", dynamic8), ("int8_linear", linear8), ("int4_dynamic", dynamic4)):
-        for sign in ("signed", "unsigned"):
-            counts = [operations(f, v, sign == "signed") for f, v in ((codes.decode, code), (codes.encode, x))]
-            rows.append(f"| {name}, {sign} | {counts[0]} | {counts[1]} |")
+    of_blocks = [(name, known) for name, storage, known in CODECS if storage.block]
+    rows += [f"| {name} | {operations(x.decode, code)} | {operations(x.encode, half)} |" for name, x in of_blocks]
     return rows
 
 
@@ -427,7 +449,7 @@ def loss_rows() -> list[str]:
     return [
         f"| {storage} | {spread} | {' | '.join(f'{100 * x:.2f}' for x in losses(storage, spread))} |"
         for spread in (0.0, 0.5, 1.0, 2.0)
-        for storage in ("int8_dynamic", "int8_linear", "int4_dynamic")
+        for storage in IN_BLOCKS
     ]
 
 
