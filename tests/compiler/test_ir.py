@@ -16,6 +16,7 @@ from optgen.ir.cost import cost, own_ceiling, sweeps
 from optgen.ir.text import from_text, to_text
 from optgen.ir.verify import InvalidKernel, verify
 from optgen.passes.expand_math import expand_math
+from optgen.passes.hoist_host import hoist_host
 from tests.compiler.features import EVERYTHING, FEATURES, KINDS
 from tests.compiler.harness import ALL, DIFFERENT, KERNELS, Case, kernels
 from tests.conftest import Golden
@@ -117,6 +118,8 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
 def test_good_kernel() -> None:
     kernel = verify(from_text(GOOD))
     assert to_text(kernel) == GOOD
+    kept = replace(kernel, advances=False)
+    assert to_text(kept).startswith("kernel K float32 keeps_t\n") and from_text(to_text(kept)) == kept
     assert cost(kernel).sweeps == 2
     assert not kernel.rows_independent
 
@@ -207,6 +210,45 @@ def test_golden(name: str, golden: Golden) -> None:
     built = pipeline.build(case.spec, variant)
     golden(HERE / "golden" / f"{name}.ir", to_text(built))
     golden(HERE / "golden" / f"{name}.plan.ir", to_text(pipeline.plan(built)))
+
+
+BEFORE = """\
+kernel K float32
+hyper lr
+buffer w elem float32 written
+buffer grad elem float32
+
+update:
+  %w: elem f32 = load w
+  %lr: host f64 = hyper lr
+  %rate: host f32 = convert %lr
+  %grad: elem f32 = load grad
+  %step: elem f32 = mul %rate %grad
+  %w': elem f32 = sub %w %step
+  store w %w'
+"""
+AFTER = """\
+kernel K float32
+hyper lr
+buffer w elem float32 written
+buffer grad elem float32
+
+host:
+  %lr: host f64 = hyper lr
+  %rate: host f32 = convert %lr
+
+update:
+  %w: elem f32 = load w
+  %grad: elem f32 = load grad
+  %step: elem f32 = mul %rate %grad
+  %w': elem f32 = sub %w %step
+  store w %w'
+"""
+
+
+def test_a_pass_before_and_after() -> None:
+    """The pattern for the test of a pass (CONTRIBUTING.md): the text of a small kernel, and what becomes of it."""
+    assert to_text(verify(hoist_host(verify(from_text(BEFORE))))) == AFTER
 
 
 STREAMS = {  # sweeps, reads, writes
