@@ -17,10 +17,10 @@ class Codec(NamedTuple):
 
     Both are functions of a `Builder`. `encode(b, x)` gives the int32 code of a float32, `decode(b, code)` the float32
     of a code. `encode` takes every float32: by itself, it keeps infinities and NaN; in a block, it gets numbers in
-    units in which the scale is `largest`, and 0 or NaN where the scale is infinite or NaN (`blocks.py`): of these any code
-    will do, as all of the block is decoded as NaN. Codes are in [0, 2^bits), of NaN too. In blocks an unsigned codec
-    gives no positive number the code of 0. `encode(decode(c))` is a code of the same number as c. Where rounding is
-    random, it is `encode(b, x, random)`, with a random int32 in [0, 65536). `largest` is the number that the largest
+    units in which the scale is `largest`, and 0 or NaN where the scale is infinite or NaN (`blocks.py`): of these any
+    code will do, as all of the block is decoded as NaN. Codes are in [0, 2^bits), of NaN too. In blocks an unsigned
+    codec gives no positive number the code of 0. `encode(decode(c))` is a code of the same number as c. Where rounding
+    is random, it is `encode(b, x, random)`, with a random int32 in [0, 65536). `largest` is the number that the largest
     code stands for; in a block, it stands for the block's scale. `tests/ir/test_storage.py` holds all this of each.
     """
 
