@@ -55,7 +55,8 @@ def _unlike(name: str, args: list[Array]) -> Array:
             case "clip":
                 return np.asarray(np.isnan(args[1]) | np.isnan(args[2]))
     domain = ELEMENTWISE[name].domain if name in ELEMENTWISE else ALL
-    return np.zeros((), bool) if domain == ALL else np.asarray((args[0] < domain.low) | (args[0] > domain.high))
+    has_ends = bool(np.isfinite(domain).all())  # of one with a single end, as of log, all languages have NaN outside
+    return np.asarray((args[0] < domain.low) | (args[0] > domain.high)) if has_ends else np.zeros((), bool)
 
 
 def _differing(name: str, text: str, args: list[Array], found: Array, wanted: Array) -> str:
