@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Collection
 
 from optgen.axes import ELEMENTS, Axis, shown
-from optgen.expressions import Binary, Call, Name, Number, Unary, walk
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
 from optgen.functions.table import draw_of
 from optgen.groups import LineGroup
 from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
@@ -145,23 +145,25 @@ def _check_dimension(dim: Axis, state: StateDecl | Input, scope: Scope) -> None:
 
 def _check_dim(dim: Dim, scope: Scope) -> None:
     """A dimension is computed from numbers, params that all parameters share, and sizes."""
-    help = (
-        "it may have numbers, int params, other params that are set, rows, cols, size, + - * /, min, max, floor, ceil"
-    )
-    for node in walk(dim.value):
-        match node:
-            case Number() | Binary(op="+" | "-" | "*" | "/") | Unary(op="-"):
-                continue
-            case Call(function="min" | "max" | "floor" | "ceil", scope=None):
-                continue
-            case Name(id=id, primed=False, at=None) if id in DIMENSIONS or id in scope.failed:
-                continue
-            case Name(id=id, primed=False, at=None) if (param := scope.params.get(id)) is not None:
-                if not (param.optional or param.given or param.per_param or id in PER_PARAMETER):
-                    continue
-        scope.report("E304", f"the dimension '{dim.name}' cannot have this", node.span, help, "dim")
+    wrong = [node.span for node in walk(dim.value) if not _may_be_of_dim(node, scope)]
+    if wrong:
+        help = "it has numbers, params that are always set, rows, cols, size, + - * /, min, max, floor and ceil"
+        first = min(wrong, key=lambda span: (span.line, span.column))
+        scope.report("E304", f"the dimension '{dim.name}' cannot have this", first, help, "dim")
         scope.failed.add(dim.name)
-        return
+
+
+def _may_be_of_dim(node: Expr, scope: Scope) -> bool:
+    match node:
+        case Number() | Binary(op="+" | "-" | "*" | "/") | Unary(op="-"):
+            return True
+        case Call(function="min" | "max" | "floor" | "ceil", scope=None):
+            return True
+        case Name(id=id, primed=False, at=None) if id in DIMENSIONS or id in scope.failed:
+            return True
+        case Name(id=id, primed=False, at=None) if (param := scope.params.get(id)) is not None:
+            return not (param.optional or param.given or param.per_param or id in PER_PARAMETER)
+    return False
 
 
 def _check_init(state: StateDecl, scope: Scope, locals: Collection[str]) -> None:
